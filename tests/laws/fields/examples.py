@@ -80,6 +80,21 @@ def _places(platform: str) -> Mapping[str, Sequence[Scalar]]:
     return scalars
 
 
+@cache
+def _keys(platform: str) -> Mapping[str, Sequence[Scalar]]:
+    keys: defaultdict[str, list[Scalar]] = defaultdict(list)
+    policies = policies_of(platform)
+    for scalar in Mutations(policies).scalars:
+        if scalar.is_key:
+            keys[field_of(policies, scalar.place)].append(scalar)
+    return keys
+
+
+def texts_of(platform: str, field: str) -> Sequence[Scalar]:
+    """Return a value of a field on a platform and a key of it, as far as there are any."""
+    return (*_places(platform).get(field, ())[:1], *_keys(platform).get(field, ())[:1])
+
+
 def _example(platform: str, field: str) -> Example | None:
     """Return the first other value that is valid and changes what is written, else the first that is valid."""
     policies, first = policies_of(platform), None

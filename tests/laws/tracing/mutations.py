@@ -315,7 +315,11 @@ class Mutations:
         if not isinstance(place.path[-1], str) or place.path[:1] != ("spec",):
             return False
         words = sum(isinstance(part, str) for part in place.path)
-        return len([*fields_along(KINDS[self._kind(place)], place.path)]) < words
+        fields = [*fields_along(KINDS[self._kind(place)], place.path)]
+        is_key_of_mapping = fields[-2:-1] == fields[-1:] and any(
+            get_origin(part) is dict for part in types_in(fields[-1].annotation)
+        )
+        return is_key_of_mapping or len(fields) < words
 
     def _field(self, place: Place) -> FieldInfo | None:
         model = KINDS.get(self._kind(place))

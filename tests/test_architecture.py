@@ -21,7 +21,8 @@ from gpuplan.compiler.base.faces import imported
 from gpuplan.compiler.checks.registry import Check
 from gpuplan.compiler.pipeline import judges
 from gpuplan.compiler.policy.models import Document
-from gpuplan.terminal.schemas import OUTPUTS, schema
+from gpuplan.terminal.options import OUTPUTS
+from gpuplan.terminal.schemas import schema
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCES = Path(gpuplan.__file__).parent

@@ -14,8 +14,6 @@ import click
 import yaml
 
 from gpuplan.cli.main import main as gpuplan
-from gpuplan.cli.views.admission_rules import admission_rules_document
-from gpuplan.cli.views.fixed_fields import fixed_fields_document
 from gpuplan.cli.views.operands import operands_document
 from gpuplan.cli.views.reference import (
     Example,
@@ -26,13 +24,14 @@ from gpuplan.cli.views.reference import (
     rules_document,
     schedulers_document,
 )
-from gpuplan.cli.views.running_work import running_work_document
+from gpuplan.cli.views.refusals import admission_rules_document, fixed_fields_document, running_work_document
 from gpuplan.compiler import pipeline
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.planning.placement.placing import Placed, place
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.terminal.drawing import layout_svg, plan_svg
-from gpuplan.terminal.schemas import GIVEN, KINDS, NAMES, schema_text
+from gpuplan.terminal.options import GIVEN, KINDS, SCHEMAS
+from gpuplan.terminal.schemas import schema_text
 from gpuplan.terminal.text import printable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +73,7 @@ def documents() -> dict[str, str]:
             for rule in rules
         },
         **{f"fields/{kind}.md": fields_document(field) for kind in (*KINDS, *GIVEN) if (field := find_field(kind))},
-        **{f"schema/{name}.json": schema_text(name) for name in NAMES},
+        **{f"schema/{name}.json": schema_text(name) for name in SCHEMAS},
         **pictures(),
         SECURITY: with_doors(
             with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),

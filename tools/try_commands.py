@@ -11,8 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gpuplan.terminal.options import FORMATS
-from gpuplan.terminal.schemas import NAMES
+from gpuplan.terminal.options import FORMATS, SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[1]
 GPUPLAN = Path(sys.executable).with_name("gpuplan")
@@ -37,7 +36,7 @@ READING = (
     "catalog A100-80GB",
     "rules",
     "trace policies/layouts.yaml --output-format json",
-    *(f"schema {name}" for name in NAMES),
+    *(f"schema {name}" for name in SCHEMAS),
     "version",
     "completion bash",
 )

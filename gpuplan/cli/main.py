@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from gpuplan.compiler.base.version import __version__
-from gpuplan.terminal.session import Terminal
-from gpuplan.terminal.verbs import Option, Verbs
+from gpuplan.terminal.verbs import Option, Verbs, late
 
 TROUBLE = 2
 """The exit code of anything but findings: bad usage, an unreadable file, a bug."""
@@ -47,7 +46,7 @@ _SECTIONS = {
         "completion": ("cli", "Print a script that completes commands in a shell."),
     },
 }
-"""All commands: the folder of each, with the line that the help shows. Its module is below `commands/` there."""
+"""All commands: the folder of each, whose package `commands` declares it, with the line that the help shows."""
 
 _HELP = """\
 Describe GPU clusters, pools and tenants in Git, prove the description right, and compile it into kustomize overlays.
@@ -61,8 +60,11 @@ Exit codes: 0  no errors, nothing differs
 """
 
 
+_report_error = late("gpuplan.terminal.trouble:report_error")
+
+
 class _Main(Verbs):
-    """Turns what goes wrong in a verb into words and an exit code."""
+    """Reports what goes wrong in a verb, and ends with an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
         try:
@@ -70,7 +72,7 @@ class _Main(Verbs):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001 - the last line of defence: nobody gets a bare traceback
-            _explain(error, Terminal.of(ctx))
+            _report_error(error, ctx)
             ctx.exit(TROUBLE)
 
 
@@ -129,7 +131,7 @@ def _postpone_metadata() -> None:
 
 
 def _open_streams() -> None:
-    """Make both streams take any text; one that was closed (``2>&-``) is None, and swallows what it is told."""
+    """Make both streams take any text; a stream that was closed (``2>&-``) is None, and its text goes nowhere."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
@@ -148,7 +150,7 @@ def _run() -> int:
 
 def _invoke() -> int:
     if "_GPUPLAN_COMPLETE" in os.environ:
-        import gpuplan.cli.commands.completion  # noqa: F401 - shells ask, and it knows how to answer them
+        import_module("gpuplan.cli.commands.completing")  # shells ask, and it knows how to answer them
     try:
         return int(main.main(prog_name="gpuplan", standalone_mode=False) or 0)
     except click.ClickException as error:
@@ -161,29 +163,3 @@ def _invoke() -> int:
 def _print_version(context: click.Context) -> None:
     click.echo(f"gpuplan {__version__}")
     context.exit()
-
-
-def _explain(error: Exception, terminal: Terminal) -> None:
-    """Say what went wrong: trouble in the words of whoever raised it, anything else is our fault."""
-    from gpuplan.terminal.text import bug, trouble
-
-    if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
-        import traceback
-
-        from gpuplan.compiler.base.credentials import hidden
-
-        terminal.insist(hidden("".join(traceback.format_exception(error))))
-    message = _trouble(error)
-    terminal.insist(trouble(*message, terminal.err_theme) if message else bug(error, terminal.err_theme))
-
-
-def _trouble(error: Exception) -> tuple[str, str] | None:
-    """Message and hint of what is not a bug."""
-    from gpuplan.compiler.base.diagnostics import GpuplanError
-
-    if isinstance(error, GpuplanError):
-        return error.message, error.hint
-    if isinstance(error, OSError) and error.strerror:
-        place = f"`{error.filename}`: " if error.filename else ""
-        return f"{place}{error.strerror.lower()}", ""
-    return None

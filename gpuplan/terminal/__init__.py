@@ -1,1 +1,1 @@
-"""What commands share: options, files that are named, findings, plans, tables and pictures."""
+"""Modules that commands share: options, files that are named, findings, plans, tables and pictures."""

@@ -30,7 +30,7 @@ def gpu_row(gpu: Gpu) -> tuple[str, str, str, str, str]:
 
 
 def mig_summary(gpu: Gpu) -> str:
-    """What MIG offers on a model, in a few words."""
+    """Return what MIG offers on a model, in a few words."""
     if not gpu.supports_mig:
         return "no"
     if not gpu.is_complete:
@@ -89,7 +89,7 @@ def _known(number: float | None, unit: str = "") -> str:
 
 
 def derived_facts(gpu: Gpu) -> list[str]:
-    """What was inferred of profiles rather than read: a field, and the profiles."""
+    """Return the facts about profiles that were inferred rather than read: a field, and the profiles."""
     fields = dict.fromkeys(field for profile in gpu.profiles for field in profile.derived)
     found = {field: [profile.name for profile in gpu.profiles if field in profile.derived] for field in fields}
     return [
@@ -199,9 +199,9 @@ def strip(gpu: Gpu, instances: Iterable[Instance]) -> str:
 
 
 def _segments(gpu: Gpu, instances: tuple[Instance, ...], free: str) -> Iterator[tuple[str, int]]:
-    """What stands on the axis, from slice 0 on: names with their sizes, and free slices one by one."""
+    """Yield the pieces of the axis, from slice 0 on: names with their sizes, and free slices one by one."""
     position = 0
-    for instance in sorted(instances, key=lambda item: item.placement.start):
+    for instance in sorted(instances, key=lambda instance: instance.placement.start):
         yield from ((free, 1) for _ in range(position, instance.placement.start))
         yield instance.profile.name, instance.placement.size
         position = instance.placement.end

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
 from itertools import groupby
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Rule, Severity, Span, shortened
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.version import __version__
+from gpuplan.compiler.pipeline import rules
 from gpuplan.terminal.full import frame
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.text import Theme, printable
@@ -119,25 +120,26 @@ MOST_PLACES = 1_000
 https://docs.github.com/en/code-security/code-scanning/troubleshooting-sarif-uploads/results-exceed-limit."""
 
 
-def sarif(report: Report, theme: Theme, urls: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A log with one run: the rules that found something, and their results.
+def sarif(report: Report, theme: Theme, urls: Mapping[str, str] | None = None) -> str:
+    """Return a log with one run: the rules that found something, and their results.
 
-    Where there are more than readers take, the least severe are left out and a notification says so. ``urls`` are those
-    of `project_urls`.
+    If there are more than readers take, the least severe are left out and a notification says so. ``urls`` are the
+    project's addresses, or None for those of `project_urls`.
     """
+    urls = project_urls() if urls is None else urls
     marked = [*zip(report.diagnostics, fingerprints(report.diagnostics), strict=True)]
     if len(marked) > MOST_RESULTS:
-        marked = sorted(marked, key=lambda item: _ORDER.index(item[0].severity))[:MOST_RESULTS]
+        marked = sorted(marked, key=lambda pair: _ORDER.index(pair[0].severity))[:MOST_RESULTS]
     left_out = len(report.diagnostics) - len(marked)
-    rules = sorted({item.code: item.rule for item, _ in marked}.items())
-    indexes = {code: index for index, (code, _) in enumerate(rules)}
+    broken = sorted({item.code: item.rule for item, _ in marked}.items())
+    indexes = {code: index for index, (code, _) in enumerate(broken)}
     run = {
         "tool": {
             "driver": {
                 "name": "gpuplan",
                 "version": __version__,
                 **({"informationUri": urls[_HOME]} if _HOME in urls else {}),
-                "rules": [_sarif_rule(rule, urls) for _, rule in rules],
+                "rules": [_sarif_rule(rule, urls) for _, rule in broken],
             }
         },
         **({"invocations": [_invocation(left_out, len(report.diagnostics))]} if left_out else {}),
@@ -149,12 +151,10 @@ def sarif(report: Report, theme: Theme, urls: Mapping[str, str] = MappingProxyTy
 
 
 def project_urls() -> dict[str, str]:
-    """The addresses in `project.urls` of pyproject.toml, by name; whoever packages gpuplan may give none."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
+    """Return the addresses in `project.urls` of pyproject.toml by name; whoever packages gpuplan may give none."""
     try:
-        listed = metadata("gpuplan").get_all("Project-URL") or ()
-    except PackageNotFoundError:
+        listed = metadata.metadata("gpuplan").get_all("Project-URL") or ()
+    except metadata.PackageNotFoundError:
         return {}
     return {name: url for name, _, url in (line.partition(", ") for line in listed)}
 
@@ -257,19 +257,21 @@ def _identity(diagnostic: Diagnostic) -> tuple[str, ...]:
 # --- JUnit -------------------------------------------------------------------------------------------------------
 
 
-def junit(report: Report, theme: Theme, rules: Sequence[Rule] = ()) -> str:
-    """A suite for each file with findings, and one with the rules that found nothing.
+def junit(report: Report, theme: Theme, judged: Sequence[Rule] | None = None) -> str:
+    """Return a suite for each file with findings, and one with the rules that found nothing: ``judged``, or all.
 
     Only errors are failures; a warning or note is a test that passes and has something to say.
     """
     named = zip(report.diagnostics, _names(report.diagnostics), strict=True)
     suites = [
         _suite(theme.path(path), [_case(diagnostic, name, theme) for diagnostic, name in on_file])
-        for path, on_file in groupby(named, key=lambda item: _path(item[0]))
+        for path, on_file in groupby(named, key=lambda pair: _path(pair[0]))
     ]
     found = {diagnostic.code for diagnostic in report.diagnostics}
     quiet = [
-        _element("testcase", name=_title(rule), classname="rules", time="0") for rule in rules if rule.code not in found
+        _element("testcase", name=_title(rule), classname="rules", time="0")
+        for rule in (rules() if judged is None else judged)
+        if rule.code not in found
     ]
     suites += [_suite("rules", quiet)] if quiet else []
     total = {key: str(sum(int(suite.get(key, "0")) for suite in suites)) for key in ("tests", "failures", "errors")}

@@ -1,4 +1,4 @@
-"""What a cluster costs, for people and for programs."""
+"""The costs of a cluster, for people and for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from gpuplan.compiler.planning.prices import (
     Money,
     PoolCost,
     Price,
-    WorkloadCost,
     node_type,
     per_month,
     saved,
@@ -45,7 +44,7 @@ def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
 
 
 def month_text(amount: Money, currency: str, sign: str = "") -> str:
-    """What an amount by the hour is in a month, with as many digits as the currency has; ``sign`` `+` shows one."""
+    """Return an hourly amount for a month, with as many digits as the currency has; ``sign`` `+` shows one."""
     digits = currencies().get(currency, _USUAL_DIGITS)
     return f"{rounded(per_month(amount), digits):{sign},.{digits}f}"
 
@@ -63,12 +62,12 @@ def percentage(part: Ratio | None) -> str:
     return _UNKNOWN if part is None else f"{rounded(part * 100, 1)}%"
 
 
-def _pools(found: Costs) -> Table:
-    rows = [_pool_row(pool, found.currency) for pool in found.pools]
-    rows += [(name, "no price", *[_UNKNOWN] * 7) for name in found.unpriced]
-    if len(found.pools) > 1:
-        sums = (found.total, found.guaranteed, found.free, found.not_cut)
-        rows.append(("all", "", *(month_text(amount, found.currency) for amount in sums), "", "", ""))
+def _pools(costs: Costs) -> Table:
+    rows = [_pool_row(pool, costs.currency) for pool in costs.pools]
+    rows += [(name, "no price", *[_UNKNOWN] * 7) for name in costs.unpriced]
+    if len(costs.pools) > 1:
+        sums = (costs.total, costs.guaranteed, costs.free, costs.not_cut)
+        rows.append(("all", "", *(month_text(amount, costs.currency) for amount in sums), "", "", ""))
     headings = ("POOL", "NODE/H", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED", "TERM")
     return Table(headings, rows, right=range(1, 8), extra=(8, 6, 7))
 
@@ -91,60 +90,59 @@ def _price_text(price: Price) -> str:
     return f"{found.quantize(shortest) if found == found.quantize(shortest) else found:,f}"
 
 
-def _units(found: Costs) -> Table:
+def _units(costs: Costs) -> Table:
     rows = [
         (
             pool.pool.name,
             cost.unit.name,
             percentage(cost.part),
             hour_text(cost.each),
-            month_text(cost.each, found.currency),
+            month_text(cost.each, costs.currency),
         )
-        for pool in found.pools
+        for pool in costs.pools
         for cost in pool.units
     ]
     return Table(("POOL", "UNIT", "OF A GPU", "AN HOUR", "A MONTH"), rows, right=(2, 3, 4))
 
 
-def _tenants(found: Costs) -> Table:
+def _tenants(costs: Costs) -> Table:
     rows = [
         (
             cost.tenant.name if cost.tenant.parent is None else f"{cost.tenant.parent}/{cost.tenant.name}",
-            *(month_text(amount, found.currency) for amount in (cost.guaranteed, cost.own, cost.most)),
+            *(month_text(amount, costs.currency) for amount in (cost.guaranteed, cost.own, cost.most)),
         )
-        for cost in found.tenants
+        for cost in costs.tenants
     ]
     return Table(("TENANT", "GUARANTEED", "ITS OWN", "AT MOST"), rows, right=(1, 2, 3))
 
 
-def _workloads(found: Costs) -> Table:
-    rows = [_workload_row(cost, found.currency) for cost in found.workloads]
+def _workloads(costs: Costs) -> Table:
+    rows = [
+        (
+            cost.workload.name,
+            cost.workload.tenant.name,
+            *(month_text(amount, costs.currency) for amount in (cost.fewest, cost.most, cost.whole_gpus)),
+            percentage(saved(cost.most, cost.whole_gpus)),
+        )
+        for cost in costs.workloads
+    ]
     headings = ("WORKLOAD", "TENANT", "AT LEAST", "AT MOST", "AS WHOLE GPUS", "SAVED")
     return Table(headings, rows, right=range(2, 6))
-
-
-def _workload_row(cost: WorkloadCost, currency: str) -> tuple[str, ...]:
-    return (
-        cost.workload.name,
-        cost.workload.tenant.name,
-        *(month_text(amount, currency) for amount in (cost.fewest, cost.most, cost.whole_gpus)),
-        percentage(saved(cost.most, cost.whole_gpus)),
-    )
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
 
-def costs_as_data(found: Costs) -> dict[str, Any]:
+def costs_as_data(costs: Costs) -> dict[str, Any]:
     """A part of `plan.schema.json`."""
     return {
-        "currency": found.currency,
+        "currency": costs.currency,
         "hours_per_month": HOURS_PER_MONTH,
-        "total": money_as_data(found.total),
-        "guaranteed": money_as_data(found.guaranteed),
-        "free": money_as_data(found.free),
-        "not_cut": money_as_data(found.not_cut),
-        "pools": [_pool_as_data(cost) for cost in found.pools],
+        "total": money_as_data(costs.total),
+        "guaranteed": money_as_data(costs.guaranteed),
+        "free": money_as_data(costs.free),
+        "not_cut": money_as_data(costs.not_cut),
+        "pools": [_pool_as_data(cost) for cost in costs.pools],
         "tenants": [
             {
                 "tenant": cost.tenant.name,
@@ -153,7 +151,7 @@ def costs_as_data(found: Costs) -> dict[str, Any]:
                 "most": money_as_data(cost.most),
                 "by_pool": {pool: money_as_data(amount) for pool, amount in cost.by_pool.items()},
             }
-            for cost in found.tenants
+            for cost in costs.tenants
         ],
         "workloads": [
             {
@@ -163,9 +161,9 @@ def costs_as_data(found: Costs) -> dict[str, Any]:
                 "whole_gpus": money_as_data(cost.whole_gpus),
                 "saved": _part_as_data(saved(cost.most, cost.whole_gpus)),
             }
-            for cost in found.workloads
+            for cost in costs.workloads
         ],
-        "unpriced_pools": list(found.unpriced),
+        "unpriced_pools": list(costs.unpriced),
     }
 
 

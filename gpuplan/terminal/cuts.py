@@ -1,4 +1,4 @@
-"""What the GPUs of a pool are divided into, in slices, with where each name and number is from."""
+"""The division of a pool's GPUs, in slices, with the place where each name and number is from."""
 
 from __future__ import annotations
 
@@ -45,11 +45,7 @@ class Piece(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What some GPUs of each node become.
-
-    ``caption`` says which and how; ``about`` what they hold, for who does not see it. ``slices`` is the whole axis, and
-    ``gpus`` are indices in a node. Where ``is_memory_shared``, what divides the GPU does not divide its memory.
-    """
+    """The division of some GPUs of each node."""
 
     pieces: tuple[Piece, ...]
     slices: int
@@ -90,13 +86,13 @@ def cuts_of(paths: PlanPaths, part: Pool) -> tuple[Cut, ...]:
             return (Cut((piece,), 1, (Words("each GPU: whole"),), every),)
 
 
-def _share_cut(paths: PlanPaths, part: Pool, shares: int, what: str, *, is_memory_shared: bool) -> Cut:
+def _share_cut(paths: PlanPaths, part: Pool, shares: int, noun: str, *, is_memory_shared: bool) -> Cut:
     unit = part.units[0] if part.units else None
     name = Words(unit.name, f"{paths.unit(part, unit)}/name") if unit else Words("")
     many = max(shares, 1) if shares <= _MOST_SHARES else 1
     pieces = tuple(Piece(index, 1, name, _SHARE_TINT) for index in range(many))
     number = Words(str(shares), _of_sharing(paths, part, "replicas"))
-    caption = (Words("each GPU: "), number, Words(f" {what}"))
+    caption = (Words("each GPU: "), number, Words(f" {noun}"))
     return Cut(pieces, many, caption, tuple(range(part.nodes.gpus_per_node)), is_memory_shared=is_memory_shared)
 
 

@@ -25,9 +25,9 @@ from gpuplan.terminal.svg import (
     line,
     moved,
     rect,
-    said,
     shortened,
     sized,
+    sourced,
     svg_document,
     text_of,
     text_width,
@@ -69,7 +69,7 @@ def plan_svg(plans: Iterable[Plan]) -> str:
 # --- Figures -----------------------------------------------------------------------------------------------------
 
 WIDTH: Final = 340
-"""Of one drawing: a telephone shows it without scrolling, an A4 page two side by side."""
+"""The width of one drawing: a telephone shows it without scrolling, an A4 page two side by side."""
 _EDGE: Final = 10
 _INNER: Final = WIDTH - 2 * _EDGE
 _STRIP: Final = 52
@@ -96,8 +96,8 @@ def cluster_figure(paths: PlanPaths) -> Figure:
 def pool_figure(paths: PlanPaths, pool: Pool) -> Figure:
     """Both drawings of a pool side by side, below its name."""
     at = paths.pool(pool)
-    name = said(f"{at}/name", pool.name, shortened(pool.name, WIDTH, 13))
-    gpu = said(f"{at}/gpu", pool.gpu.id, shortened(pool.gpu.id, WIDTH, 13))
+    name = sourced(f"{at}/name", pool.name, shortened(pool.name, WIDTH, 13))
+    gpu = sourced(f"{at}/gpu", pool.gpu.id, shortened(pool.gpu.id, WIDTH, 13))
     right_edge = 2 * WIDTH - _EDGE
     head = words(_EDGE, 20, name, "gp-strong gp-large") + words(right_edge, 20, gpu, "gp-faint gp-large", "end")
     left, right = cuts_figure(paths, pool), guarantees_figure(paths, pool)
@@ -107,7 +107,7 @@ def pool_figure(paths: PlanPaths, pool: Pool) -> Figure:
 
 
 def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
-    """What each GPU of a pool is divided into, and its nodes; equal GPUs and nodes are drawn once."""
+    """Draw the nodes of a pool and the division of each GPU; equal GPUs and nodes are drawn once."""
     y, drawn, about = 0.0, list[str](), list[str]()
     for part in pool.parts:
         if not part.nodes.count:
@@ -124,7 +124,7 @@ def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
 
 
 def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
-    """How much of each unit each tenant is guaranteed, and how much nobody is."""
+    """Draw how much of each unit each tenant is guaranteed, and how much nobody is."""
     y, drawn, about = 0, list[str](), list[str]()
     for unit in pool.units:
         quotas = paths.plan.tree.outermost_by_unit.get((pool.name, unit.name), ())
@@ -165,7 +165,7 @@ def _titled(title: str, about: str, below: Figure) -> Figure:
 
 
 def _marked(phrase: Phrase) -> str:
-    return "".join(said(part.path, part.text) if part.path else text_of(part.text) for part in phrase)
+    return "".join(sourced(part.path, part.text) if part.path else text_of(part.text) for part in phrase)
 
 
 # --- One GPU -----------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def _label(piece: Piece, x: float, width: float) -> str:
     drawn = f'<text class="gp-strong" text-anchor="middle"{path}>{spans}</text>'
     if not is_shared or piece.shares is None:
         return drawn
-    number = said(piece.shares.path, piece.shares.text)
+    number = sourced(piece.shares.path, piece.shares.text)
     below = f"{number} shares" if is_worded else f"\u00d7{number}"
     return drawn + words(middle, first + 13 * len(lines), below, "gp-small", "middle")
 
@@ -291,8 +291,8 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     whole = unit.capacity - min(_free(unit, held), 0)
     scale = _INNER / (float(whole) or 1)
     x, y = 0.0, 24
-    in_all = words(_INNER, 16, f"{said(f'{at}/capacity', unit.capacity)} in all", "gp-faint", "end")
-    drawn = [words(0, 16, said(f"{at}/name", unit.name), "gp-strong"), in_all, hatched(0, y, _INNER, _BAR)]
+    in_all = words(_INNER, 16, f"{sourced(f'{at}/capacity', unit.capacity)} in all", "gp-faint", "end")
+    drawn = [words(0, 16, sourced(f"{at}/name", unit.name), "gp-strong"), in_all, hatched(0, y, _INNER, _BAR)]
     for tenant, quota in held:
         width = float(quota.guaranteed) * scale
         drawn.append(filled(x, y, width, _BAR, paths.tenant_index(tenant)))
@@ -311,9 +311,9 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     if free < 0:
         end = float(unit.capacity) * scale
         drawn.append(line(end, 20, end, 28 + _BAR, "gp-edge gp-turn"))
-        lack = said(f"-{at}/free", amount(-free))
+        lack = sourced(f"-{at}/free", amount(-free))
         return "".join((*drawn, words(20, y + 13, f"{lack} too few: what there is ends at the dashes"))), y + 22
-    drawn += [hatched(0, y + 3, 14, 12), words(20, y + 13, f"{said(f'{at}/free', amount(free))} free")]
+    drawn += [hatched(0, y + 3, 14, 12), words(20, y + 13, f"{sourced(f'{at}/free', amount(free))} free")]
     return "".join(drawn), y + 22
 
 
@@ -325,14 +325,14 @@ def _amount(paths: PlanPaths, tenant: Tenant, quota: Quota, middle: float, y: in
     shown = amount(quota.guaranteed)
     if text_width(shown, 11) > width - 4:
         return ""
-    return words(middle, y + 16, said(f"{paths.quota(tenant, quota)}/guaranteed", shown), "gp-strong", "middle")
+    return words(middle, y + 16, sourced(f"{paths.quota(tenant, quota)}/guaranteed", shown), "gp-strong", "middle")
 
 
 def _guarantee(paths: PlanPaths, tenant: Tenant, quota: Quota) -> str:
     at = paths.quota(tenant, quota)
-    name = said(f"{paths.tenant(tenant)}/name", tenant.name, shortened(tenant.name, _INNER - 130, 11))
-    guaranteed = said(f"{at}/guaranteed", amount(quota.guaranteed))
+    name = sourced(f"{paths.tenant(tenant)}/name", tenant.name, shortened(tenant.name, _INNER - 130, 11))
+    guaranteed = sourced(f"{at}/guaranteed", amount(quota.guaranteed))
     if quota.limit is None:
         return f"{name} {guaranteed}, and what is free"
-    more = f", up to {said(f'{at}/limit', amount(quota.limit))}" if quota.may_borrow else ""
+    more = f", up to {sourced(f'{at}/limit', amount(quota.limit))}" if quota.may_borrow else ""
     return f"{name} {guaranteed}{more}"

@@ -113,7 +113,7 @@ def _repainted(text: str, style: str) -> str:
 
 
 def room_of(theme: Theme) -> int | None:
-    """How many cells a line may have; None for as many as it needs."""
+    """Return the cells that a line may have, or None for as many as it needs."""
     return max(theme.width, NARROWEST - theme.indentation) if theme.is_fitted else None
 
 
@@ -177,7 +177,7 @@ class _Grid(NamedTuple):
         )
 
     def widths(self, of_heading: Callable[[str], int], of_cell: Callable[[str], int]) -> list[int]:
-        """What each column takes by a measure of its heading, and one of its cells."""
+        """Return the width of each column, by one measure of its heading and another of its cells."""
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.headings)
         return [
             max((of_heading(heading), *map(of_cell, set(column))))
@@ -206,11 +206,7 @@ def _sum(widths: Sequence[int]) -> int:
 
 
 def _fitting(grid: _Grid, room: int, *, is_last: bool) -> list[int] | None:
-    """How wide the columns are in a table that fits and is read across; None where there is no such table.
-
-    Headings are parted before cells are, and cells between words before they are within. Most rows stay on one line
-    unless there is no column left to go.
-    """
+    """Return the widths of the columns in a table that fits and is read across, or None if there is no such table."""
     natural, words = grid.widths(_longest_word, cells), grid.widths(_longest_word, _longest_word)
     pieces = grid.widths(_longest_word, _longest_piece)
     for least, most in ((natural, grid.widths(cells, cells)), (words, natural), (pieces, words)):
@@ -221,7 +217,7 @@ def _fitting(grid: _Grid, room: int, *, is_last: bool) -> list[int] | None:
 
 
 def _needed(grid: _Grid, widths: Sequence[int]) -> list[int]:
-    """What columns of these widths have in them: a heading that is parted needs less than it was given."""
+    """Return the widths that columns really need: a heading that is parted needs less than it was given."""
     columns = zip(grid.headings, *grid.rows, strict=True)
     return [
         max(cells(part) for cell in column for part in wrapped(cell, width))

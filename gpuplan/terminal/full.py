@@ -41,7 +41,7 @@ def full(report: Report, theme: Theme) -> str:
 
 
 def _most(severity: Severity) -> int:
-    """How many findings of one rule are shown. Nobody reads more, and CI servers cut off what is longer."""
+    """Return how many findings of one rule are shown. Nobody reads more, and CI servers cut off what is longer."""
     return _MOST_NOTES if severity is Severity.NOTE else _MOST
 
 
@@ -85,7 +85,7 @@ def _on_a_line(diagnostic: Diagnostic, theme: Theme) -> str:
 
 
 def tally(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
-    """How many findings there are of each severity, the worst first."""
+    """Return the number of findings of each severity, the worst first."""
     found = dict.fromkeys(Severity, 0)
     for diagnostic in diagnostics:
         found[diagnostic.severity] += 1

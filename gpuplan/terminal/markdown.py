@@ -10,6 +10,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, joined, markdown_escaped
 from gpuplan.terminal.full import tally
+from gpuplan.terminal.plan import SUMMARY_HEADINGS, summary_row
 from gpuplan.terminal.text import Theme, printable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ LONGEST: Final = 1_000
 """Characters that a cell shows of one text. A policy may hold a name of a megabyte."""
 
 _RULES_RESERVE: Final = 200_000
-"""What the rows leave to the rules' explanations and to all that stands once."""
+"""The characters that the rows leave to the rules' explanations and to all that stands once."""
 _ORDER: Final = tuple(Severity)
 _CODE: Final = regex(r"`([^`]*)`")
 _REFERRING: Final = regex(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)
@@ -130,8 +131,6 @@ def _listed(names: Iterable[str]) -> str:
 def _capacity(report: Report) -> Iterator[str]:
     if not report.plans:
         return
-    from gpuplan.terminal.plan import SUMMARY_HEADINGS, summary_row
-
     yield f"\n### What the clusters hand out\n\n| {' | '.join(SUMMARY_HEADINGS)} |\n|{'---|' * len(SUMMARY_HEADINGS)}\n"
     for plan in report.plans:
         yield f"| {' | '.join(prose(cell) for cell in summary_row(plan))} |\n"

@@ -1,50 +1,65 @@
-"""Options that several verbs share."""
+"""Options that several verbs share, and words that help names; what help must not load is in other modules."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Final, TypeVar
 
 import click
 
+from gpuplan import handed_in
 from gpuplan.compiler.base.values import Value
-from gpuplan.terminal.session import Terminal
-from gpuplan.terminal.verbs import F, completing, option
-
-if TYPE_CHECKING:
-    from gpuplan.compiler.pipeline import Report
-    from gpuplan.compiler.planning.plan import Plan
-    from gpuplan.terminal.text import Theme
+from gpuplan.terminal.verbs import F, completing, late, option
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
-"""As `gpuplan.terminal.formats.Format`, which help must not load."""
+"""As `gpuplan.terminal.formats.Format`."""
 STAGES = ("gpu-operator", "scheduler", "partitions", "scheduling", "queues", "namespaces", "monitoring", "workloads")
-"""As `gpuplan.compiler.planning.plan.Stage`, which help must not load."""
+"""As `gpuplan.compiler.planning.plan.Stage`."""
 SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
-"""As `gpuplan.compiler.policy.models.SchedulerKind`, which help must not load."""
+"""As `gpuplan.compiler.policy.models.SchedulerKind`."""
+KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained", "Prices")
+"""The kinds of documents that a platform may have."""
+GIVEN: Final = tuple(entry.partition(":")[2] for entry in handed_in.DOCUMENTS)
+"""The kinds of documents that commands are given, and that no platform has."""
+OUTPUTS: Final = {
+    "findings": "validate",
+    "plan": "show",
+    "comparison": "show --scheduler NAME",
+    **{name: command for name, (_, command) in handed_in.OUTPUTS.items()},
+}
+"""The JSON that is written, with the command that writes it with `--output-format json`."""
+SCHEMAS: Final = ("policy", "overlay", *KINDS, *GIVEN, *OUTPUTS)
+
+_refuse_leaving = late("gpuplan.terminal.session:refuse_leaving")
+_refuse_links = late("gpuplan.terminal.session:refuse_links")
+
+
+def root_of(context: click.Context) -> Path:
+    """Return the repository's root, as `Terminal.root` does."""
+    return Path(context.find_root().ensure_object(dict).get("directory", "."))
 
 
 class Output(Value):
-    """A format of findings, and the file it goes to; None is the terminal."""
+    """A format, and the file that it goes to; None is the terminal."""
 
     format: str
     file: str | None = None
 
 
-def outputs_option(formats: Sequence[str], what: str, **attributes: str | bool) -> Callable[[F], F]:
-    """The formats to write in, each as ``FORMAT`` or ``FORMAT=FILE``; the first one is for people."""
+def outputs_option(formats: Sequence[str], help: str, **attributes: str | bool) -> Callable[[F], F]:  # noqa: A002 - click's name
+    """Offer formats to write in, each as ``FORMAT`` or ``FORMAT=FILE``; the first one is for people."""
 
     def read(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
         try:
-            outputs = _each_to_its_own([_output(value, formats) for value in values])
+            outputs = tuple(_output(value, formats) for value in values)
+            _refuse_same_place([output.file for output in outputs])
         except ValueError as error:
             raise click.BadParameter(str(error), param=parameter) from error
-        for file in filter(None, (output.file for output in outputs)):
-            from gpuplan.terminal.named import refuse_links
-
-            refuse_links(Terminal.of(context).root, file)
+        for output in outputs:
+            if output.file:
+                _refuse_links(root_of(context), output.file)
         return outputs
 
     return option(
@@ -56,7 +71,7 @@ def outputs_option(formats: Sequence[str], what: str, **attributes: str | bool) 
         section="Output",
         callback=read,
         shell_complete=completing(lambda _: formats),
-        help=f"{what}; may be repeated [default: {formats[0]}].",
+        help=f"{help}; may be repeated [default: {formats[0]}].",
         **attributes,
     )
 
@@ -72,40 +87,36 @@ def _output(value: str, formats: Sequence[str]) -> Output:
     return Output(format_, file or None)
 
 
-def _each_to_its_own(outputs: Sequence[Output]) -> tuple[Output, ...]:
-    """Let no two formats go to one place."""
-    files = [output.file for output in outputs]
+def _refuse_same_place(files: Sequence[str | None]) -> None:
     if files.count(None) > 1:
         raise ValueError("only one format can go to the terminal; write FORMAT=FILE.")
     if twice := next((file for file in files if files.count(file) > 1), None):
         raise ValueError(f"only one format can go to {twice!r}.")
-    return tuple(outputs)
 
 
 def _clusters(context: click.Context) -> Iterable[str]:
-    overlays = Terminal.of(context).root / "overlays"
+    overlays = root_of(context) / "overlays"
     return sorted(folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
 
 
+_plans = late("gpuplan.terminal.completions:plans")
+_catalog = late("gpuplan.compiler.catalog:load")
+
+
 def pool_names(context: click.Context) -> Iterable[str]:
-    """The pools of the clusters named so far, or of all."""
+    """Return the pools of the clusters that were named before, or of all."""
     return sorted({pool.name for plan in _plans(context) for pool in plan.pools})
 
 
 def tenant_names(context: click.Context) -> Iterable[str]:
-    """The tenants of the clusters named so far, or of all."""
+    """Return the tenants of the clusters that were named before, or of all."""
     return sorted({tenant.name for plan in _plans(context) for tenant in plan.tenants})
 
 
-def _plans(context: click.Context) -> Sequence[Plan]:
-    from gpuplan.compiler import pipeline
-    from gpuplan.compiler.base.diagnostics import GpuplanError
-
-    try:
-        report = pipeline.validate(Terminal.of(context).root, context.params.get("clusters") or (), kustomize="off")
-    except (GpuplanError, OSError):
-        return ()
-    return report.plans
+def gpu_models(_: click.Context) -> Iterable[str]:
+    """Return the GPU models that the catalog has."""
+    models: Iterable[str] = _catalog().ids()
+    return models
 
 
 cluster_option = option(
@@ -151,31 +162,37 @@ kustomize_option = option(
 T = TypeVar("T")
 
 
-def _read_where_it_lies(_: click.Context, __: click.Parameter, place: T) -> T:
-    """Refuse a folder that a link of a repository leads to, out of it; a revision is none."""
+def _refuse_folder_outside(_: click.Context, __: click.Parameter, place: T) -> T:
+    """Refuse a folder to which a link leads out of a repository; what is no folder, such as a revision, passes."""
     if place and os.path.isdir(str(place)):  # noqa: PTH112 - as the user typed it
-        from gpuplan.terminal.named import refuse_leaving
-
-        refuse_leaving(str(place))
+        _refuse_leaving(str(place))
     return place
 
 
-def against_option(what: str, default: str = "") -> Callable[[F], F]:
-    """The earlier state that a platform is compared with."""
+def against_option(help: str, default: str = "") -> Callable[[F], F]:  # noqa: A002 - click's name
+    """Offer an earlier state that the platform is compared with."""
     return option(
         "--against",
         default=default,
         metavar="REV|DIR",
         section="Input",
-        callback=_read_where_it_lies,
-        help=f"{what} [default: {default}]." if default else f"{what}.",
+        callback=_refuse_folder_outside,
+        help=f"{help} [default: {default}]." if default else f"{help}.",
     )
 
 
+nodes_option = option(
+    "--nodes",
+    multiple=True,
+    metavar="FILE",
+    section="Input",
+    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of them, or - for stdin,"
+    " whatever else is in it; may be repeated. What they name, and which of them patterns match, are facts then.",
+)
 crds_option = option(
     "--crds",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    callback=_read_where_it_lies,
+    callback=_refuse_folder_outside,
     envvar="GPUPLAN_CRDS",
     show_envvar=True,
     metavar="DIR",
@@ -190,46 +207,3 @@ findings_option = outputs_option(
     show_envvar=True,
 )
 strictness_option = option("--warnings-as-errors", is_flag=True, section="Output", help="End with 1 on warnings too.")
-
-
-def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output], *, to_stderr: bool = False) -> None:
-    """Write findings in every format asked for, and a verdict on stderr.
-
-    ``to_stderr`` keeps stdout free for the command's own data.
-    """
-    from gpuplan.terminal.formats import Format, findings
-    from gpuplan.terminal.full import verdict
-
-    theme, put = (terminal.err_theme, terminal.insist) if to_stderr else (terminal.out_theme, terminal.print)
-    write_outputs(
-        terminal.root, outputs, Format.FULL, theme, put, lambda name, theme: findings(report, Format(name), theme)
-    )
-    terminal.say(verdict(report, terminal.err_theme))
-
-
-def write_outputs(
-    root: Path,
-    outputs: Sequence[Output],
-    usual: str,
-    theme: Theme,
-    put: Callable[[str], None],
-    shown: Callable[[str, Theme], str],
-) -> None:
-    """Write in every format asked for, and for people in the usual one unless another goes to the terminal."""
-    from gpuplan.terminal.text import Theme
-
-    put(shown(next((output.format for output in outputs if output.file is None), usual), theme))
-    for output in outputs:
-        if output.file is not None:
-            from gpuplan.terminal.named import write_named
-
-            text = shown(output.format, Theme(width=theme.width, root=theme.root))
-            write_named(root, output.file, text)
-
-
-def is_acceptable(report: Report, *, warnings_as_errors: bool) -> bool:
-    """Whether a report lets a command go on, and CI be green."""
-    from gpuplan.compiler.base.diagnostics import Severity
-
-    bad = (Severity.ERROR, Severity.WARNING) if warnings_as_errors else (Severity.ERROR,)
-    return all(diagnostic.severity not in bad for diagnostic in report.diagnostics)

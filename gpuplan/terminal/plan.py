@@ -39,7 +39,7 @@ def summary_table(chosen: Sequence[Plan | Selection]) -> Table:
 
 
 def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
-    """What stands below `SUMMARY_HEADINGS`."""
+    """Return the cells below `SUMMARY_HEADINGS`."""
     shown = selection_of(chosen)
     return (
         shown.plan.cluster.name,
@@ -62,7 +62,7 @@ def _guaranteed_share(shown: Selection) -> Ratio:
 
 
 def _units(shown: Selection) -> dict[str, int]:
-    """How many units of each kind the pools hand out together."""
+    """Return the number of units of each kind that the pools hand out together."""
     found: dict[str, int] = {}
     for pool in shown.pools:
         for unit in pool.units:
@@ -95,7 +95,7 @@ def plan_page(chosen: Plan | Selection, theme: Theme) -> str:
 
 
 def facts(plan: Plan) -> tuple[str, ...]:
-    """What a cluster runs on."""
+    """Return the versions and programs that a cluster runs on."""
     cluster, operator = plan.cluster, plan.cluster.gpu_operator
     return (
         f"Kubernetes {cluster.spec.kubernetes} on {cluster.spec.platform}",
@@ -125,13 +125,9 @@ def sections(shown: Selection) -> tuple[Section, ...]:
         Section("Time limits", _times(shown)),
         Section("Workloads", _workloads(shown)),
         *(Section(heading, table) for heading, table in cost_tables(shown)),
-        Section("Retained", _retained(shown)),
+        Section("Retained", Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])),
     )
     return found if shown.has_all_tenants else (*found, Section("Who can evict whom", preemption_table(shown)))
-
-
-def _retained(shown: Selection) -> Table:
-    return Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -165,14 +161,14 @@ def _drivers(shown: Selection) -> Table:
 
 
 def sharing_of(pool: Pool) -> str:
-    """How the pool's GPUs are shared; during a rollout, in which way on how many nodes."""
+    """Return how the pool's GPUs are shared; during a rollout, in which way on how many nodes."""
     if pool.rollout is None:
         return sharing_text(pool.sharing)
     return "; ".join(f"{sharing_text(part.sharing)} on {part.nodes.count}" for part in pool.parts)
 
 
 def sharing_text(sharing: planned.Sharing) -> str:
-    """How GPUs are shared, in a few words."""
+    """Return how GPUs are shared, in a few words."""
     match sharing:
         case planned.Exclusive():
             return "exclusive"
@@ -219,7 +215,7 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
 
 
 def _on_demand(shown: Selection) -> Table:
-    """Of each unit the most, beside no other, and what is had however all else is placed that tenants may use."""
+    """Return the most of each unit if there is no other, and the number that is certain wherever tenants' pods are."""
     rows = [
         (pool.name, unit.name, str(unit.capacity), str(certain[unit.name]))
         for pool in dynamic_pools(shown.plan)
@@ -231,7 +227,7 @@ def _on_demand(shown: Selection) -> Table:
 
 
 def _compute_capacity(shown: Selection) -> Table:
-    """What the nodes of pools have, where the policy says it, and what of it is promised."""
+    """Return the CPU and memory of the nodes of pools that state them, and how much of it is promised."""
     rows = [
         (
             pool.name,
@@ -321,7 +317,7 @@ def _layout(plan: Plan, layout: planned.Layout, theme: Theme) -> str:
 
 
 def layout_facts(plan: Plan, layout: planned.Layout) -> str:
-    """What a layout is called, who uses it, and the label of nodes that have it."""
+    """Return the name of a layout, the pools that use it, and the label of nodes that have it."""
     parts = [part for part in plan.parts if isinstance(part.sharing, planned.Mig) and part.sharing.layout is layout]
     users = dict.fromkeys(part.name for part in parts)
     used = f"used by {', '.join(users)}" if users else "used by no pool"
@@ -329,7 +325,7 @@ def layout_facts(plan: Plan, layout: planned.Layout) -> str:
 
 
 def table_of_entries(entries: Iterable[planned.LayoutEntry], theme: Theme) -> str:
-    """What each group of GPUs becomes, drawn on the axis of memory slices as wide as there is room."""
+    """Return the division of each group of GPUs, drawn on the axis of memory slices as wide as there is room."""
     room, gpus = room_of(theme), {_gpus(entry): entry for entry in entries}
     width = max(map(len, gpus), default=0)
     drawings = {name: _drawing(entry) for name, entry in gpus.items()}
@@ -363,7 +359,7 @@ def _small_drawing(entry: planned.LayoutEntry) -> str:
 
 
 def _priority_classes(shown: Selection) -> Table:
-    highest_first = sorted(shown.priority_classes, key=lambda item: (-item.spec.value, item.name))
+    highest_first = sorted(shown.priority_classes, key=lambda level: (-level.spec.value, level.name))
     rows = [
         (
             item.name,
@@ -442,7 +438,7 @@ def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
 
 
 def _pods(workload: Workload) -> str:
-    """How many there are at once, and how many of them start together or come in all."""
+    """Return the number of pods at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
         pods = f"{workload.fewest_pods} to {workload.most_pods}" if work.autoscaling else str(workload.most_pods)
@@ -455,7 +451,7 @@ def _pods(workload: Workload) -> str:
 
 
 def _each(workload: Workload) -> str:
-    """What a pod has, and what it may use beyond while its GPU is idle."""
+    """Return the part of a GPU that a pod has, and the part that it may use while its GPU is idle."""
     own, fraction = amount(workload.amount_per_pod), workload.fraction
     if fraction and fraction.memory_mib is not None:
         return f"{own} ({fraction.memory_mib} MiB)"

@@ -70,7 +70,10 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
         "priority_classes": [as_data(item) for item in shown.priority_classes],
         "tenants": [as_data(tenant) for tenant in shown.tenants],
         "evictions": _evictions(shown.evictions),
-        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in shown.workloads],
+        "workloads": [
+            {**as_data(workload), "pools": [pool.name for pool in reach(plan, workload)]}
+            for workload in shown.workloads
+        ],
         "retained": [as_data(item) for item in shown.retained],
         "costs": costs_as_data(found) if (found := selected_costs(shown)) else None,
     }
@@ -86,7 +89,7 @@ def _pool(plan: Plan, pool: parts.Pool, totals: _Totals) -> dict[str, Any]:
 
 
 def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, Any]]:
-    """What the pool hands out, with what of it is promised; of what is made on demand, how much is certain."""
+    """Yield each unit of a pool with the number that is promised; for units made on demand, with the certain number."""
     certain = {
         name: found
         for part in dynamic_pools(plan)
@@ -101,11 +104,7 @@ def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, 
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
 
 
-def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
-    return [pool.name for pool in reach(plan, workload)]
-
-
-def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
+def _evictions(evictions: Iterable[Eviction]) -> list[dict[str, Any]]:
     """A part of `plan.schema.json`."""
     return [
         {
@@ -119,7 +118,7 @@ def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
             "when": [condition.value for condition in eviction.when],
             "min_run_time": eviction.min_run_time,
         }
-        for eviction in found
+        for eviction in evictions
     ]
 
 
@@ -164,7 +163,7 @@ def _plain(value: Any, contract: Mapping[type, Published]) -> Any:  # noqa: ANN4
 
 
 class Published(NamedTuple):
-    """How a part differs in the contract: fields that are ``left_out`` or ``renamed``, and what there is ``more``."""
+    """The difference between a part and the contract: fields ``left_out`` or ``renamed``, and ``more`` of them."""
 
     left_out: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
@@ -179,7 +178,7 @@ def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
 
 
 def _capped(scheduler: parts.Scheduler, cap: Cap) -> dict[str, Any]:
-    """What caps tenants is known once the release of Kubernetes is."""
+    """Return the cap on tenants, which is known once the release of Kubernetes is."""
     return {**as_data(scheduler), "cap": cap.value}
 
 
@@ -187,8 +186,8 @@ def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
     return {"gpu_count": pool.gpu_count, **_shared(pool)}
 
 
-def _of_gpu(own: parts.OwnGpu) -> Mapping[str, object]:
-    return {"mig_profiles": [profile.name for profile in own.gpu.profiles]}
+def _of_gpu(described: parts.OwnGpu) -> Mapping[str, object]:
+    return {"mig_profiles": [profile.name for profile in described.gpu.profiles]}
 
 
 def _shared(pool: parts.Pool) -> Mapping[str, object]:
@@ -208,7 +207,7 @@ _SHARING: Final[Mapping[type, str]] = {
 
 
 def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
-    """What differs on the nodes that have been moved."""
+    """Return the differences on the nodes that have been moved."""
     return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
 
 
@@ -279,9 +278,9 @@ def _volume(model: ModelVolume) -> Mapping[str, object]:
     return {"storage_class": model.storage_class or None, "download_image": image}
 
 
-def _defined(item: parts.Retained) -> Mapping[str, object]:
+def _defined(document: parts.Retained) -> Mapping[str, object]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
-    match item.what:
+    match document.what:
         case parts.RetainedLayout() as layout:
             return {"kind": "migLayout", "defines": layout.spec.config_name}
         case parts.RetainedDevicePluginConfig() as config:

@@ -28,7 +28,7 @@ class PlanPaths(Value, eq=False):
         return self.document + pointer("clusters", self.index)
 
     def pool(self, pool: parts.Pool) -> str:
-        """Of a part that a rollout makes of a pool, the whole pool's."""
+        """Return the path of a part; for a part that a rollout makes of a pool, that of the whole pool."""
         return self.cluster + pointer("pools", self._pools[pool.name])
 
     def unit(self, pool: parts.Pool, unit: parts.Unit) -> str:

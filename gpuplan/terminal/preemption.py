@@ -1,4 +1,4 @@
-"""Who can evict whom, for people."""
+"""A page on who can evict whom, for people."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def nobody_evicted(shown: Selection) -> Iterator[str]:
 
 
 def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:
-    """What a pod may lack in a pool."""
+    """Yield the things that a pod may lack in a pool."""
     yield from (unit.name for unit in pool.units)
     yield from (counted.value for counted in counted_in(plan))
 

@@ -1,20 +1,19 @@
-"""Where a command's words and data go, and how they look there."""
+"""A command's global options, the streams that it writes to, and the files that its arguments name."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TextIO
 
 import click
 
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.repository import OVERLAYS, find_link, is_kept_inside
 from gpuplan.compiler.base.values import NamedTuple
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpuplan.terminal.text import Theme
-
+from gpuplan.terminal.text import Theme
 
 ELSEWHERE = 120
 """The cells of a line of prose in a file or a pipe; tables have as many there as they need."""
@@ -35,8 +34,6 @@ class Terminal(NamedTuple):
     @property
     def root(self) -> Path:
         """The repository's root, as far from here as the reader is."""
-        from pathlib import Path
-
         return Path(self.directory)
 
     @property
@@ -57,25 +54,23 @@ class Terminal(NamedTuple):
             self.insist(text)
 
     def doing(self, text: str) -> None:
-        """Say what takes a while, on one line of a terminal, until something else is; nothing clears that line."""
+        """Show on one line of a terminal what takes a while, until the next text replaces it; nothing clears it."""
         if not self.quiet and sys.stderr.isatty():
             click.echo(f"\r\x1b[K{text}", nl=False, err=True, color=True)
 
     def insist(self, text: str) -> None:
-        """Say something that has to be said."""
+        """Say something to a person, even one who asked for silence."""
         click.echo(text, nl=False, err=True, color=True)
 
     def _theme(self, stream: TextIO) -> Theme:
-        from shutil import get_terminal_size
-
-        from gpuplan.terminal.text import Theme
-
+        columns = os.environ.get("COLUMNS", "")
+        is_fitted = (columns.isdecimal() and int(columns) > 0) or stream.isatty()
         width = get_terminal_size((ELSEWHERE, 24)).columns
-        return Theme(_is_colored(self.color, stream), width, way_to(self.root), is_fitted=_has_width(stream))
+        return Theme(_is_colored(self.color, stream), width, way_to(self.root), is_fitted=is_fitted)
 
 
 def _is_colored(wish: str, stream: TextIO) -> bool:
-    """A flag beats the environment; of the environment NO_COLOR (https://no-color.org) beats FORCE_COLOR."""
+    """Whether to use colours: a flag beats NO_COLOR (https://no-color.org), which beats FORCE_COLOR."""
     if wish != "auto":
         return wish == "always"
     if os.environ.get("NO_COLOR"):
@@ -85,20 +80,50 @@ def _is_colored(wish: str, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _has_width(stream: TextIO) -> bool:
-    """Whether somebody says how wide lines are: the variable that terminals set, or a terminal."""
-    columns = os.environ.get("COLUMNS", "")
-    return (columns.isdecimal() and int(columns) > 0) or stream.isatty()
-
-
 def way_to(folder: Path) -> str:
-    """The way from here to a folder, ready to be put before a path: empty, or ending in ``/``."""
-    from pathlib import Path
-
+    """Return the way from here to a folder, ready to be put before a path: empty, or ending in ``/``."""
     try:
-        here, there = Path.cwd(), folder.resolve()
+        start, end = Path.cwd(), folder.resolve()
     except FileNotFoundError:  # somebody has removed the folder that we are in, and paths lead nowhere
         return ""
-    if there == here:
+    if end == start:
         return ""
-    return f"{there.relative_to(here) if there.is_relative_to(here) else there}/"
+    return f"{end.relative_to(start) if end.is_relative_to(start) else end}/"
+
+
+def begin(context: click.Context, *, needs_docstrings: bool) -> Terminal:
+    """Return the terminal of a verb; raise `GpuplanError` if the verb cannot show or read what it needs."""
+    if needs_docstrings and sys.flags.optimize > 1:
+        raise GpuplanError(
+            f"Python was started without docstrings, which hold what `gpuplan {context.info_name}` shows",
+            "start it without `-OO`, or unset PYTHONOPTIMIZE",
+        )
+    terminal = Terminal.of(context)
+    if terminal.directory != Terminal().directory:
+        refuse_leaving(terminal.directory)
+    return terminal
+
+
+# --- Files that arguments name, and links on the way, which a branch may have brought ----------------------------
+
+
+def write_named(root: Path, file: str, text: str) -> None:
+    """Write a text to a file; raise `GpuplanError` if a link of a repository is on the way."""
+    refuse_links(root, file)
+    with open(file, "w", encoding="utf-8") as stream:  # noqa: PTH123 - as the user typed it
+        stream.write(text)
+
+
+def refuse_links(root: Path, path: str | os.PathLike[str], hint: str = "delete it, or name another file") -> None:
+    """Raise `GpuplanError` if a link of a repository, or of the platform, is on the way to a path."""
+    link = find_link(path, root if (root / OVERLAYS).is_dir() else "")
+    if link:
+        raise GpuplanError(f"`{os.path.relpath(link.path)}` is a link, and nothing is written through it", hint)
+
+
+def refuse_leaving(path: str | os.PathLike[str]) -> None:
+    """Raise `GpuplanError` if a link of a repository leads what is to be read out of it, or among Git's own files."""
+    link = find_link(path)
+    if link and not is_kept_inside(path, link.top):
+        message = f"`{os.path.relpath(link.path)}` is a link out of the repository, and not followed"
+        raise GpuplanError(message, "copy the file there, or name where the link leads")

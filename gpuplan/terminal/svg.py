@@ -67,7 +67,7 @@ def words(x: float, y: float, markup: str, looks: str = "", anchor: str = "") ->
     return f'<text x="{_place(x)}" y="{_place(y)}"{named}{anchored}>{markup}</text>'
 
 
-def said(path: str, value: object, shown: str = "") -> str:
+def sourced(path: str, value: object, shown: str = "") -> str:
     """A value as a part of a line, with where it is from: a path as the report's JSON has it."""
     return f'<tspan data-path="{text_of(path)}">{text_of(shown or str(value))}</tspan>'
 
@@ -154,12 +154,12 @@ def sized(x: float, y: float, width: float, height: float, size: int, looks: str
 
 
 def hatched(x: float, y: float, width: float, height: float) -> str:
-    """What nothing takes."""
+    """Return a hatched box, which stands for a part that nothing takes."""
     return rect(x, y, width, height, "gp-box", ' fill="url(#gp-nothing)"')
 
 
 def _rules(scheme: int) -> str:
-    """What differs between light and dark."""
+    """Return the style rules that differ between light and dark."""
     fills = {"page": PAGE, "node": PAGE, "ground": PAGE, **TINTS}
     fills |= {f"size{size}": paint for size, paint in enumerate(SIZES)}
     return (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import PurePath
 from typing import Final
 
 from gpuplan.compiler.base.credentials import hidden
@@ -17,7 +17,7 @@ from gpuplan.compiler.base.values import Value
 
 
 class Style(StrEnum):
-    """What a piece of text is; the value is its ANSI colour (SGR parameters)."""
+    """The role of a piece of text; the value is its ANSI colour (SGR parameters)."""
 
     ERROR = "1;31"
     WARNING = "1;33"
@@ -93,32 +93,6 @@ def section(heading: str, text: str, theme: Theme) -> str:
     return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text)}" if text else ""
 
 
-def trouble(message: str, hint: str, theme: Theme) -> str:
-    """Why a command could not do its work, and what to type instead."""
-    text = f"{theme.paint('error', Style.ERROR)}{theme.paint(f': {printable(message)}', Style.STRONG)}\n"
-    if hint:
-        text += f"  = {theme.paint('help:', Style.HELP)} {printable(hint)}\n"
-    return text
-
-
-def bug(error: BaseException, theme: Theme) -> str:
-    """An error that nobody foresaw, and how to report it: its type and place, since its words may cite a value."""
-    import traceback
-
-    what = type(error).__name__
-    steps = traceback.extract_tb(error.__traceback__)
-    if own := [step for step in steps if "gpuplan" in PurePath(step.filename).parts] or steps:
-        parts = PurePath(own[-1].filename).parts
-        inside = "/".join(parts).rpartition("/gpuplan/")[2] if "gpuplan" in parts else "/".join(parts[-2:])
-        what += f" in {inside}:{own[-1].lineno}"
-    hint = (
-        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
-        "GPUPLAN_DEBUG=1 is set, less the secrets that it may cite; in private, as SECURITY.md there says, if a "
-        "stranger's files caused it"
-    )
-    return trouble(f"this is a bug in gpuplan: {what}", hint, theme)
-
-
 # --- Characters --------------------------------------------------------------------------------------------------
 
 TAB: Final = "    "
@@ -131,8 +105,9 @@ _UNPRINTABLE: Final = regex(
 _DELETE: Final = "\x7f"
 
 _COMMAND: Final = regex(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
-"""What GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output ...::`, whoever
-printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`."""
+"""The commands that GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output
+...::`, whoever printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`.
+"""
 _LOOKALIKES: Final = {"#": "\u266f", ":": "\ua789"}
 """As wide as what they stand for, so that carets stay under what they mark: a sharp sign and a letter like a colon."""
 
@@ -161,7 +136,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def cells(text: str) -> int:
-    """How many terminal cells a printable text takes: two for a wide character, none for a combining one."""
+    """Return the number of cells that a printable text takes: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -181,8 +156,6 @@ def indent(text: str, by: str = "  ") -> str:
 
 def literal(value: object) -> str:
     """A value as it would be typed: a text as it is, all else as JSON."""
-    import json
-
     return printable(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str))
 
 

@@ -1,8 +1,12 @@
-"""What all verbs have in common: when their code is loaded, which options they share, how their help looks."""
+"""All verbs: when their code is loaded, the options that they share, and the look of their help.
+
+This is the boundary of late imports. What is imported on this side of it (this module, `options`, and the package
+`commands` of a folder) is loaded for help and for completion. A verb's work, and what `late` names, is loaded when it
+runs, with all that it imports.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
@@ -11,12 +15,20 @@ from typing import Any, TypeVar
 
 import click
 
-from gpuplan.terminal.session import Terminal
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 GLOBAL = "Global options"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def late(entry: str) -> Callable[..., Any]:
+    """Return the function that ``module:name`` names, which is imported when it is called."""
+
+    def call(*given: object, **named: object) -> Any:  # noqa: ANN401 - whatever the function returns
+        module, _, name = entry.partition(":")
+        return getattr(import_module(module), name)(*given, **named)
+
+    return call
 
 
 class Option(click.Option):
@@ -33,7 +45,7 @@ def option(*names: str, section: str = "Options", **attributes: Any) -> Callable
 
 
 def completing(known: Callable[[click.Context], Iterable[str]]) -> Callable[..., list[str]]:
-    """What completes a word to one of these, whatever its letter case."""
+    """Return a function that completes a word to one of the known ones, whatever its letter case."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         return [name for name in known(context) if name.lower().startswith(incomplete.lower())]
@@ -41,8 +53,8 @@ def completing(known: Callable[[click.Context], Iterable[str]]) -> Callable[...,
     return complete
 
 
-def format_option(people: str, *programs: str, what: str = "For people or for programs") -> Callable[[F], F]:
-    """The choice between a form for people, which is the default, and those for programs."""
+def format_option(people: str, *programs: str, help: str = "For people or for programs") -> Callable[[F], F]:  # noqa: A002 - click's name
+    """Offer a choice between a form for people, which is the default, and those for programs."""
     return option(
         "-o",
         "--output-format",
@@ -50,19 +62,22 @@ def format_option(people: str, *programs: str, what: str = "For people or for pr
         type=click.Choice([people, *programs]),
         default=people,
         section="Output",
-        help=f"{what} [default: {people}].",
+        help=f"{help} [default: {people}].",
     )
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Keep a global option's value, wherever it stands; one that is not given does not undo one that is."""
+    """Keep the value of a global option, before or after the verb's name.
+
+    The default of an option does not replace a value that was given.
+    """
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source is not click.core.ParameterSource.DEFAULT:
         context.find_root().ensure_object(dict)[parameter.name] = value
 
 
 def _global_options() -> list[click.Parameter]:
-    """The options that every verb takes, before or after its name."""
+    """Return the options that every verb takes, before or after its name."""
     shared: dict[str, Any] = {"section": GLOBAL, "expose_value": False, "callback": _remember}
     return [
         Option(
@@ -84,7 +99,7 @@ def _global_options() -> list[click.Parameter]:
 
 
 class _Sections(click.Command):
-    """Help with the options under their headings, the global ones last."""
+    """Shows the options under their headings in the help, and the global options last."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -97,32 +112,26 @@ class _Sections(click.Command):
                 formatter.write_dl(sections[heading])
 
 
-def verb(
-    name: str, *, shows_pages: bool = False, **attributes: str
-) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a verb of a function that is given the terminal first, and returns the exit code if it is not 0.
+def verb(module: str, *, shows_pages: bool = False, **attributes: str) -> Callable[[Callable[[], None]], click.Command]:
+    """Make a verb of a function that has its name and its help; it takes the global options, too.
 
-    It takes the global options, too. One that ``shows_pages`` prints what docstrings say: those of rules and fields.
+    Its work is the function of the same name in ``module``, beside the package that has the verb. That function is
+    given the terminal and the options, and returns the exit code if it is not 0. A verb that ``shows_pages`` prints
+    docstrings: those of rules and fields.
     """
 
-    def make(function: Callable[..., int | None]) -> click.Command:
+    def make(function: Callable[[], None]) -> click.Command:
+        name = function.__name__.removesuffix("_")
+        entry = f"{function.__module__}.{module}:{function.__name__}"
+        work = late(entry)
+
         @wraps(function)
         @click.pass_context
-        def run(context: click.Context, /, *given: object, **options: object) -> None:
-            if shows_pages and sys.flags.optimize > 1:
-                from gpuplan.compiler.base.diagnostics import GpuplanError
+        def run(context: click.Context, /, **options: object) -> None:
+            terminal = _begin(context, needs_docstrings=shows_pages)
+            context.exit(work(terminal, **options) or 0)
 
-                raise GpuplanError(
-                    f"Python was started without docstrings, which hold what `gpuplan {name}` shows",
-                    "start it without `-OO`, or unset PYTHONOPTIMIZE",
-                )
-            terminal = Terminal.of(context)
-            if terminal.directory != Terminal().directory:
-                from gpuplan.terminal.named import refuse_leaving
-
-                refuse_leaving(terminal.directory)
-            context.exit(function(terminal, *given, **options) or 0)
-
+        run.work = entry  # type: ignore[attr-defined]  # for tests
         command = click.command(name, _Sections, context_settings=CONTEXT, **attributes)(run)
         command.params += _global_options()
         return command
@@ -130,8 +139,12 @@ def verb(
     return make
 
 
+_begin = late("gpuplan.terminal.session:begin")
+_closest = late("gpuplan.compiler.base.wording:closest")
+
+
 class Verbs(_Sections, click.Group):
-    """A group whose verbs are modules, loaded when they are run.
+    """A group whose verbs are loaded when they are asked for.
 
     ``sections`` maps a heading to its verbs, and a verb to the folder of gpuplan that has it, with the line that the
     help shows, so that help loads none.
@@ -154,8 +167,8 @@ class Verbs(_Sections, click.Group):
         folders = {verb: folder for verbs in self.sections.values() for verb, (folder, _) in verbs.items()}
         if cmd_name not in folders:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = import_module(f"gpuplan.{folders[cmd_name]}.commands.{module}").command
+        commands = import_module(f"gpuplan.{folders[cmd_name]}.commands")
+        command: click.Command = getattr(commands, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name)
         return command
 
     def resolve_command(
@@ -164,9 +177,7 @@ class Verbs(_Sections, click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from gpuplan.compiler.base.wording import closest
-
-            verb = closest(args[0], self.list_commands(ctx))
+            verb = _closest(args[0], self.list_commands(ctx))
             if verb is None:
                 raise
             raise click.UsageError(f"{error.message} Did you mean '{verb}'?", ctx) from error

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.features.changes.commands.diff import CLASSES
+from gpuplan.features.changes.commands import CLASSES
 from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, run, spawn

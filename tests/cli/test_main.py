@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -94,6 +97,34 @@ def test_the_line_about_a_verb_is_the_first_of_its_own_help() -> None:
     assert told == meant
 
 
+def test_the_work_of_each_verb_takes_what_its_options_give() -> None:
+    context = click.Context(main)
+    commands = {verb: main.get_command(context, verb) for verb in main.list_commands(context)}
+    wrong = {}
+    for verb, command in commands.items():
+        assert command is not None
+        given = {parameter.name for parameter in command.params if parameter.expose_value}
+        entry = getattr(command.callback, "work", "")
+        module, _, name = entry.partition(":")
+        taken = inspect.signature(getattr(import_module(module), name)).parameters
+        takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
+        if not (given >= {*taken} - {"terminal", "options"} if takes_any else given == {*taken} - {"terminal"}):
+            wrong[verb] = given, [*taken]
+
+    assert wrong == {}
+
+
+def test_all_that_is_imported_late_is_there() -> None:
+    named = re.compile(r'\blate\(\s*"([\w.]+):(\w+)"\s*\)')
+    sources = REPOSITORY / "gpuplan"
+    entries = {entry for path in sources.rglob("*.py") for entry in named.findall(path.read_text(encoding="utf-8"))}
+
+    assert entries
+    assert [
+        (module, name) for module, name in sorted(entries) if not callable(getattr(import_module(module), name))
+    ] == []
+
+
 def test_the_formats_that_help_names_are_all() -> None:
     assert list(FORMATS) == list(Format)
 
@@ -155,7 +186,7 @@ def test_a_bug_is_ours_and_can_be_reported(monkeypatch: pytest.MonkeyPatch) -> N
     done = run("validate")
 
     assert done.code == 2
-    assert done.err.startswith("error: this is a bug in gpuplan: KeyError in cli/commands/validate.py:")
+    assert done.err.startswith("error: this is a bug in gpuplan: KeyError in cli/commands/validating.py:")
     assert "\n  = help: report it" in done.err
     assert "SECURITY.md" in done.err
     assert "Traceback" not in done.err

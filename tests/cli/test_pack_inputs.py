@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.cli.main import main
-from gpuplan.features.packing.commands import pack
-from gpuplan.features.packing.commands.pack import BASES, OBJECTIVES
+from gpuplan.features.packing.commands import BASES, MARGIN, OBJECTIVES, PERCENTILE
 from gpuplan.features.packing.sizing.answers import Objective
 from gpuplan.features.packing.sizing.needs import Basis, Measured
 from tests.cli.runs import run
@@ -129,7 +128,7 @@ def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
 def test_help_knows_all_that_can_be_asked() -> None:
     assert set(OBJECTIVES) == set(Objective)
     assert set(BASES) == set(Basis)
-    assert (pack.PERCENTILE, Fraction(pack.MARGIN.removesuffix("%")) / 100) == Measured()
+    assert (PERCENTILE, Fraction(MARGIN.removesuffix("%")) / 100) == Measured()
 
 
 @pytest.mark.parametrize(("basis", "pods"), [("guaranteed", 7), ("limit", 9), ("workloads", 5)])

@@ -13,7 +13,7 @@ import pytest
 
 from gpuplan import __version__
 from gpuplan.compiler.policy import KINDS
-from gpuplan.terminal import schemas
+from gpuplan.terminal import options
 from tests.cli.platforms import a_platform
 from tests.cli.runs import run, spawn
 
@@ -146,8 +146,8 @@ def test_schema_is_that_of_policies_when_none_is_named() -> None:
 def test_help_names_every_schema() -> None:
     words = set(re.findall(r"\w+", run("schema", "--help").out))
 
-    assert {name.lower() for name in schemas.NAMES} <= words
-    assert tuple(KINDS) == schemas.KINDS
+    assert {name.lower() for name in options.SCHEMAS} <= words
+    assert tuple(KINDS) == options.KINDS
 
 
 def test_a_schema_that_is_not_there_is_bad_usage() -> None:

@@ -149,7 +149,7 @@ def test_a_bug_tells_its_kind_and_place_and_never_its_words(monkeypatch: pytest.
 
     done = run("validate")
 
-    assert "this is a bug in gpuplan: KeyError in cli/commands/validate.py:" in done.err
+    assert "this is a bug in gpuplan: KeyError in cli/commands/validating.py:" in done.err
     assert told(done.out, done.err) == set()
 
 

@@ -288,7 +288,7 @@ def test_a_sarif_result_has_no_more_places_than_code_scanning_takes(monkeypatch:
 def test_sarif_names_addresses_that_there_are_and_invents_none() -> None:
     urls = {"Homepage": "https://example.com/", "Documentation": "https://example.com/docs/"}
     (named,) = json.loads(sarif(a_report(FIT), PLAIN, urls))["runs"]
-    (nameless,) = json.loads(sarif(a_report(FIT), PLAIN))["runs"]
+    (nameless,) = json.loads(sarif(a_report(FIT), PLAIN, {}))["runs"]
 
     assert named["tool"]["driver"]["informationUri"] == "https://example.com/"
     assert named["tool"]["driver"]["rules"][0]["helpUri"] == "https://example.com/docs/rules/GPU203/"
@@ -307,7 +307,7 @@ def test_junit_is_xml_that_readers_take(report: Report) -> None:
 
 
 def test_junit_fails_on_errors_only() -> None:
-    root = ET.fromstring(junit(a_report(FIT, LIMIT), PLAIN).encode())
+    root = ET.fromstring(junit(a_report(FIT, LIMIT), PLAIN, ()).encode())
 
     assert root.get("failures") == "1"
     assert [(case.get("name"), [child.tag for child in case]) for case in root.iter("testcase")] == [
@@ -329,7 +329,7 @@ def test_junit_shows_what_was_looked_for_and_not_found() -> None:
 
 def cases(*diagnostics: Diagnostic, theme: Theme = PLAIN) -> list[tuple[str | None, str | None]]:
     """What servers tell cases apart by: class and name."""
-    xml = JUnitXml.fromstring(junit(a_report(*diagnostics), theme).encode())
+    xml = JUnitXml.fromstring(junit(a_report(*diagnostics), theme, ()).encode())
     return [(case.classname, case.name) for suite in xml for case in suite]
 
 
@@ -353,7 +353,7 @@ def test_fixing_a_finding_ends_its_junit_case_and_no_other() -> None:
 
 
 def test_junit_names_files_from_where_it_runs() -> None:
-    (case,) = ET.fromstring(junit(a_report(FIT), Theme(root="platform/")).encode()).iter("testcase")
+    (case,) = ET.fromstring(junit(a_report(FIT), Theme(root="platform/"), ()).encode()).iter("testcase")
 
     assert case.get("classname") == "platform/policies/team"
     assert case.get("file") == "platform/policies/team.yaml"
@@ -361,13 +361,13 @@ def test_junit_names_files_from_where_it_runs() -> None:
 
 
 def test_a_junit_failure_says_what_the_caret_does() -> None:
-    (failure,) = ET.fromstring(junit(a_report(FIT), PLAIN).encode()).iter("failure")
+    (failure,) = ET.fromstring(junit(a_report(FIT), PLAIN, ()).encode()).iter("failure")
 
     assert failure.get("message") == "layout `mixed` does not fit on H100-80GB: no free placement left"
 
 
 def test_junit_counts_add_up() -> None:
-    root = ET.fromstring(junit(a_report(FIT, FIT, LIMIT, a_diagnostic(whole("x"))), PLAIN).encode())
+    root = ET.fromstring(junit(a_report(FIT, FIT, LIMIT, a_diagnostic(whole("x"))), PLAIN, ()).encode())
 
     assert root.attrib == {"name": "gpuplan", "tests": "4", "failures": "3", "errors": "0"}
     assert [suite.get("tests") for suite in root] == ["2", "1", "1"]
@@ -449,7 +449,10 @@ def test_programs_get_a_cell_as_their_formats_say() -> None:
     assert region == {"startLine": 3, "startColumn": 8, "endLine": 3, "endColumn": 13}
     assert "file=demand.csv,line=3,endLine=3,col=8,endColumn=13," in findings(OTHERS, Format.GITHUB, PLAIN)
     assert json.loads(findings(OTHERS, Format.GITLAB, PLAIN))[0]["location"]["lines"] == {"begin": 3, "end": 3}
-    assert {suite.name for suite in JUnitXml.fromstring(junit(OTHERS, PLAIN).encode())} == {"demand.csv", "nodes.json"}
+    assert {suite.name for suite in JUnitXml.fromstring(junit(OTHERS, PLAIN, ()).encode())} == {
+        "demand.csv",
+        "nodes.json",
+    }
     assert len({*fingerprints(OTHERS.diagnostics)}) == 3
 
 

@@ -14,7 +14,7 @@ from gpuplan.compiler.catalog import load
 from gpuplan.compiler.pipeline import rules
 from gpuplan.compiler.policy.fields import field_paths
 from gpuplan.compiler.policy.models import KINDS as MODELS
-from gpuplan.terminal import catalog, schemas
+from gpuplan.terminal import catalog, options, schemas
 from gpuplan.terminal.text import PLAIN, Theme
 from tests.terminal.builders import DOES_NOT_FIT, LIMIT, SHORT_LIMIT, UNREADABLE
 
@@ -146,10 +146,10 @@ def test_the_catalog_is_there_for_programs_too() -> None:
 
 
 def test_there_is_a_schema_for_every_kind() -> None:
-    assert tuple(MODELS) == schemas.KINDS
+    assert tuple(MODELS) == options.KINDS
 
 
-@pytest.mark.parametrize("name", schemas.NAMES)
+@pytest.mark.parametrize("name", options.SCHEMAS)
 def test_every_schema_is_one(name: str) -> None:
     jsonschema.Draft7Validator.check_schema(json.loads(schemas.schema_text(name)))
 

@@ -14,7 +14,8 @@ from jsonschema import Draft7Validator
 from gpuplan.compiler.base.diagnostics import SourceFile
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.documents.parse import parse
-from gpuplan.terminal.schemas import GIVEN, schema
+from gpuplan.terminal.options import GIVEN
+from gpuplan.terminal.schemas import schema
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -1,1 +1,262 @@
-"""The commands that ask the compiler, each a module that is loaded when it is run."""
+"""The commands that ask the compiler, with their options and their help; the modules beside do their work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import fill
+
+import click
+
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.terminal.options import (
+    GIVEN,
+    KINDS,
+    OUTPUTS,
+    SCHEDULERS,
+    SCHEMAS,
+    against_option,
+    cluster_option,
+    crds_option,
+    findings_option,
+    gpu_models,
+    kustomize_option,
+    nodes_option,
+    pool_names,
+    stage_option,
+    strictness_option,
+    tenant_names,
+)
+from gpuplan.terminal.verbs import completing, format_option, late, option, verb
+
+_NAME = regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_subjects = late("gpuplan.cli.views.explain:subjects")
+
+
+def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise click.BadParameter("use lower-case letters, digits and `-`.", param=parameter)
+    return name
+
+
+@verb("starting", shows_pages=True)
+@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
+def init() -> None:
+    """Write a small starter platform.
+
+    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md, a .gitattributes
+    and settings of an editor that are there stay, and where there are policies or overlays already nothing is written.
+
+    \b
+      gpuplan init .
+      gpuplan init platform --cluster prod
+    """
+
+
+@verb("validating")
+@cluster_option
+@against_option(
+    "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
+    " way, though both ends are right"
+)
+@nodes_option
+@crds_option
+@kustomize_option
+@findings_option
+@strictness_option
+@option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
+def validate() -> None:
+    """Prove the policies against the hardware and the controllers.
+
+    One run reports everything that it can find. Nothing is written and no cluster is asked.
+
+    \b
+      gpuplan validate
+      gpuplan validate --against origin/main    # for a branch that is to be merged
+      kubectl get nodes -o json | gpuplan validate -c prod --against HEAD~1 --nodes -
+      gpuplan validate --output-format sarif=gpuplan.sarif
+    """
+
+
+@verb("building")
+@cluster_option
+@stage_option
+@option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
+@option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
+@option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
+@option(
+    "--retain",
+    is_flag=True,
+    section="Mode",
+    help="First write what must outlive the change since HEAD, as `gpuplan retain --write` does.",
+)
+@option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
+@option(
+    "--prune-clusters",
+    is_flag=True,
+    section="Mode",
+    help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
+)
+@crds_option
+@kustomize_option
+@option(
+    "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
+)
+@findings_option
+@strictness_option
+def build() -> None:
+    """Compile the policies into kustomize folders below out/.
+
+    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
+    files are all deleted unasked.
+
+    \b
+      gpuplan build
+      gpuplan build --retain   # and what nodes and queues still name stays defined
+      gpuplan build --check    # in CI: is out/ committed with the policies?
+      gpuplan build --cluster dev --stdout | kubectl diff -f -
+    """
+
+
+@verb("showing")
+@cluster_option
+@option(
+    "--pool",
+    "pools",
+    metavar="NAME",
+    multiple=True,
+    section="Selection",
+    shell_complete=completing(pool_names),
+    help="Only pools of this name, in which * and ? stand for others, with the tenants and workloads there; may be"
+    " repeated [default: all].",
+)
+@option(
+    "--tenant",
+    "tenants",
+    metavar="NAME",
+    multiple=True,
+    section="Selection",
+    shell_complete=completing(tenant_names),
+    help="Only tenants of this name, and those that are part of them, with their pools, workloads, and who evicts whom;"
+    " may be repeated [default: all].",
+)
+@format_option(
+    "table",
+    "wide",
+    "name",
+    "markdown",
+    "svg",
+    "json",
+    "yaml",
+    help="A table as wide as the terminal, or with all columns; names as `gpuplan trace` takes them, one on a line;"
+    " tables for a merge request; a picture; or the contract of `gpuplan schema plan`",
+)
+@option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
+@option(
+    "--scheduler",
+    type=click.Choice(SCHEDULERS),
+    section="Output",
+    help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
+)
+@option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
+@option(
+    "--away",
+    "away",
+    metavar="NODE[:GPU]",
+    multiple=True,
+    section="Output",
+    help="Instead of the plan, what is left while a node, one of its GPUs, or any node of a pool is away, and which "
+    "guarantees do not hold; may be repeated.",
+)
+def show() -> None:
+    """Show the resolved plan: pools, capacity, tenants, what is free.
+
+    Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
+    exit code is then 1.
+
+    \b
+      gpuplan show --cluster prod
+      gpuplan show --pool 'a100-*' --tenant research   what is theirs of these pools
+      gpuplan show --output-format json | jq '.clusters[].pools[].units'
+      gpuplan show --cluster prod --scheduler kai   what another scheduler would change
+      gpuplan show --cluster prod --preemption      who can evict whom
+      gpuplan show --cluster prod --away gpu-3:0    what holds while that GPU is away
+    """
+
+
+@verb("explaining", shows_pages=True)
+@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(lambda _: _subjects()))
+def explain() -> None:
+    """Explain a rule, a field, a GPU or a scheduler.
+
+    \b
+      gpuplan explain GPU203              a rule, by code or name
+      gpuplan explain Pool.spec.sharing   a field of the policy language
+      gpuplan explain A100-80GB           a GPU model of the catalog
+      gpuplan explain scheduler/kueue     what a scheduler keeps of a policy; `scheduler` lists them
+    """
+
+
+@verb("cataloguing")
+@click.argument("gpu", required=False, shell_complete=completing(gpu_models))
+@format_option(
+    "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"
+)
+def catalog() -> None:
+    """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
+
+    \b
+      gpuplan catalog
+      gpuplan catalog A100-80GB            profiles, where each may start, layouts
+      gpuplan catalog A100-80GB -o svg     the layouts as a picture
+    """
+
+
+@verb("explaining", shows_pages=True)
+@format_option("table", "json")
+def rules() -> None:
+    """List the rules.
+
+    `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
+    """
+
+
+_SCHEMA_HELP = """Print a JSON Schema.
+
+\b
+NAME is one of
+  policy      any document of the policy language [default]
+  overlay     any document in an overlay, which may leave fields out
+{kinds}
+              documents of that kind alone
+{outputs}
+
+\b
+  gpuplan schema policy > .gpuplan/policy.schema.json
+""".format(
+    kinds=fill(", ".join((*KINDS, *GIVEN)).lower(), 64, initial_indent="  ", subsequent_indent="  "),
+    outputs="\n".join(f"  {name:<11} what `{verb} --output-format json` writes" for name, verb in OUTPUTS.items()),
+)
+
+
+@verb("facts", shows_pages=True, help=_SCHEMA_HELP)
+@click.argument("name", metavar="[NAME]", type=click.Choice(SCHEMAS, case_sensitive=False), default="policy")
+def schema() -> None: ...
+
+
+@verb("facts")
+@format_option("text", "json")
+def version() -> None:
+    """Print the version and what this gpuplan knows."""
+
+
+@verb("completing")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion() -> None:
+    """Print a script that completes commands in a shell.
+
+    \b
+      gpuplan completion bash > ~/.local/share/bash-completion/completions/gpuplan
+      gpuplan completion zsh > ~/.zfunc/_gpuplan
+      gpuplan completion fish > ~/.config/fish/completions/gpuplan.fish
+    """

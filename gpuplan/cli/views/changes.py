@@ -1,4 +1,4 @@
-"""What a build does, or would do, to the files of the output."""
+"""Words for the changes that a build makes, or would make, to the files of the output."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def summary(changes: ChangeSet, out: str) -> str:
     return f"{done} in {out}/ ({files})\n"
 
 
-def unadded(found: Unadded | None, out: str) -> str:
-    """What Git does not know of the output, and what to type; nothing where it knows all, or is not there."""
-    if found is None:
+def unadded(files: Unadded | None, out: str) -> str:
+    """Return the files of the output that Git does not know, and what to type; nothing if there are none, or no Git."""
+    if files is None:
         return ""
     add = f"git add {quote(out)}"
-    new = f"{_are(found.new)} not in Git yet: `{add}`\n" if found.new else ""
-    ignored = f"{_are(found.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
-    return new + (ignored if found.ignored else "")
+    new = f"{_are(files.new)} not in Git yet: `{add}`\n" if files.new else ""
+    ignored = f"{_are(files.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
+    return new + (ignored if files.ignored else "")
 
 
 def _are(paths: Sequence[str]) -> str:
-    """How many files are; our own of the state are counted where they are alone, as a build counts files."""
+    """Return the number of files; gpuplan's files about its state count only where there are no others."""
     number = len([path for path in paths if not path.startswith(".")]) or len(paths)
     return f"{count(number, 'file')} {'is' if number == 1 else 'are'}"
 
@@ -51,7 +51,7 @@ def every_change(changes: ChangeSet, out: str) -> str:
 
 
 def _done(changes: ChangeSet, path: str, action: str) -> str:
-    """What became of a file. A conflict that was forced ends in the file being overwritten, or deleted."""
+    """Return what became of a file. A conflict that was forced ends in the file being overwritten, or deleted."""
     return _DONE["delete" if action == "conflict" and path not in changes.desired else action]
 
 

@@ -1,4 +1,4 @@
-"""What a policy gains and loses by another scheduler, for people or for programs."""
+"""A comparison of a policy by two schedulers, for people or for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.catalog.schedulers import Capability
 from gpuplan.compiler.checks.comparison import ConceptChange, SchedulerComparison, WorkloadChange
-from gpuplan.compiler.checks.losses import Use
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.terminal.fitting import folded
 from gpuplan.terminal.json_findings import json_text
@@ -59,7 +58,7 @@ def _part(
 
 
 def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
-    """What would have to change in the policy as well: a build would be refused."""
+    """Return what would have to change in the policy as well, since a build would be refused."""
     lines = "".join(
         f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.shown.message), theme)}\n"
         for found in comparison.errors
@@ -68,32 +67,31 @@ def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
 
 
 def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
-    """What each workload feels of it; the others go on as they are."""
+    """Return the effects on each workload; the others go on as they are."""
     lines = "".join(_workload(found, theme) for found in comparison.workloads)
     return section("Workloads", lines, theme)
 
 
-def _workload(found: WorkloadChange, theme: Theme) -> str:
+def _workload(change: WorkloadChange, theme: Theme) -> str:
     parts = (
-        ("is refused", [error.code for error in found.errors]),
-        ("loses", [concept.title for concept in found.lost]),
-        ("gains", [concept.title for concept in found.gained]),
+        ("is refused", [error.code for error in change.errors]),
+        ("loses", [concept.title for concept in change.lost]),
+        ("gains", [concept.title for concept in change.gained]),
     )
     text = "".join(f"{verb}: {', '.join(dict.fromkeys(named))}\n" for verb, named in parts if named)
-    return f"{theme.paint(printable(found.name), Style.STRONG)}\n{indent(text)}" if text else ""
+    return f"{theme.paint(printable(change.name), Style.STRONG)}\n{indent(text)}" if text else ""
 
 
 def _change(change: ConceptChange, fact: str, theme: Theme) -> str:
     concept = change.concept
-    lines = [marked_up(fact, theme), *(_place(use, theme) for use in change.places[:_SHOWN])]
+    lines = [
+        marked_up(fact, theme),
+        *(f"{_location(use.at, theme)}  {marked_up(printable(use.text), theme)}" for use in change.places[:_SHOWN]),
+    ]
     if len(change.places) > _SHOWN:
         lines.append(f"{len(change.places) - _SHOWN} more like these")
     text = "".join(f"{line}\n" for line in lines)
     return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{indent(text)}"
-
-
-def _place(use: Use, theme: Theme) -> str:
-    return f"{_location(use.at, theme)}  {marked_up(printable(use.text), theme)}"
 
 
 def _location(at: Origin, theme: Theme) -> str:

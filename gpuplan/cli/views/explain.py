@@ -1,11 +1,11 @@
-"""What a word of gpuplan means: a rule, a field of the policy language, a GPU model, or a scheduler."""
+"""The meaning of a word of gpuplan: a rule, a field of the policy language, a GPU model, or a scheduler."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from textwrap import fill
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.compiler.base.wording import listing
@@ -14,12 +14,11 @@ from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Supp
 from gpuplan.compiler.pipeline import rules
 from gpuplan.compiler.pipeline.rules import RETIRED
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.compiler.policy.fields import FieldDoc, field_paths, find_field
+from gpuplan.terminal.catalog import gpu_page
 from gpuplan.terminal.fitting import Table
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.text import SEVERITY_STYLES, Style, Theme, marked_up, section
-
-if TYPE_CHECKING:
-    from gpuplan.compiler.policy.fields import FieldDoc
 
 SCHEDULER: Final = "scheduler"
 WIDEST: Final = 100
@@ -33,14 +32,10 @@ def explain(subject: str, theme: Theme) -> str:
         if subject.lower() in (rule.code.lower(), rule.name):
             return rule_page(rule, theme) if isinstance(rule, Rule) else retired_page(rule, theme)
     if gpu := load().find(subject.upper()):
-        from gpuplan.terminal.catalog import gpu_page
-
         return gpu_page(gpu, theme)
     if subject.lower() in _schedulers():
         name = subject.lower().removeprefix(SCHEDULER).removeprefix("/")
         return scheduler_page(name, theme) if name else schedulers_table(theme)
-    from gpuplan.compiler.policy.fields import find_field
-
     if field := find_field(subject):
         return field_page(field, theme)
     raise GpuplanError(f"nothing is called `{subject}`", _hint(subject))
@@ -48,8 +43,6 @@ def explain(subject: str, theme: Theme) -> str:
 
 def subjects() -> list[str]:
     """All that can be explained."""
-    from gpuplan.compiler.policy.fields import field_paths
-
     names = (name for rule in rules() for name in (rule.code, rule.name))
     return [*names, *field_paths(), *load().ids(), *_schedulers()]
 
@@ -102,7 +95,7 @@ def rule_page(rule: Rule, theme: Theme) -> str:
 
 
 def retired_page(rule: RetiredRule, theme: Theme) -> str:
-    """What is left of a rule, for those who meet its code in a comment or an old report."""
+    """Return the page of a rule that is gone, for those who meet its code in a comment or an old report."""
     head = f"{theme.paint(rule.code, Style.STRONG)} {theme.paint(rule.name, Style.STRONG)} is retired."
     gone = f"No release after {rule.after} has this rule. A comment that ignores it can go."
     return f"{head}\n\n{marked_up(rule.reason, theme)}\n\n{gone}\n"
@@ -118,7 +111,7 @@ def how_to_ignore(rule: Rule) -> str:
 
 
 def field_page(field: FieldDoc, theme: Theme) -> str:
-    """What a field means, what it may hold, and the fields in it."""
+    """Return the page of a field: its meaning, the values that it may hold, and the fields in it."""
     parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(meaning(field), theme)}\n"]
     if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
@@ -137,7 +130,7 @@ def holds(field: FieldDoc) -> str:
 
 
 def meaning(field: FieldDoc) -> str:
-    """What a field is for, and what a text or a number must be."""
+    """Return the purpose of a field, and the form of its text or number."""
     return f"{field.description} {field.form}".rstrip()
 
 
@@ -167,16 +160,12 @@ def schedulers_table(theme: Theme) -> str:
             f"scheduler/{name}",
             SCHEDULERS[name].title,
             release_read(name),
-            *(str(_count(name, item)) for item in Support),
+            *(str(sum(concept.capabilities[name].support is item for concept in concepts())) for item in Support),
         )
         for name in SCHEDULERS
     ]
     headings = ("SUBJECT", "SCHEDULER", "AS READ IN", *(heading.upper() for heading in HEADINGS.values()))
     return Table(headings, rows, right=(3, 4, 5)).shown(theme)
-
-
-def _count(name: str, support: Support) -> int:
-    return sum(concept.capabilities[name].support is support for concept in concepts())
 
 
 def scheduler_page(name: str, theme: Theme) -> str:
@@ -204,7 +193,7 @@ def _wrapped(fact: str, theme: Theme) -> str:
 
 
 def facts_of(kept: Capability) -> Iterator[str]:
-    """By what something is kept, what it takes, what is lost, and how certain that is."""
+    """Yield what a scheduler keeps something by, what it needs, what is lost, and whether that is certain."""
     if kept.how:
         yield f"by {kept.how}"
     if kept.needs is Needs.ADMISSION:

@@ -105,7 +105,7 @@ def _holders(line: Line) -> dict[str, tuple[str, ...]]:
 
 
 def _older(newest: Line) -> Iterator[str]:
-    """What an older line does otherwise."""
+    """Yield the differences of older lines of releases."""
     yield "\n## What older lines do otherwise\n\n| line | settings | DaemonSets |\n|---|---|---|\n"
     now = _holders(newest)
     for line in reversed(lines()[:-1]):

@@ -62,8 +62,8 @@ def _commands(lines: Iterator[str], theme: Theme) -> str:
     return indent(folded_commands("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
 
 
-def _guarantees(plan: Plan, found: Sequence[Level]) -> Iterator[str]:
-    broken = [level for level in found if level.short]
+def _guarantees(plan: Plan, remaining: Sequence[Level]) -> Iterator[str]:
+    broken = [level for level in remaining if level.short]
     if not broken:
         yield "all of them hold"
     for level in broken:

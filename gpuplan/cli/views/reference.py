@@ -64,7 +64,7 @@ def rules_document(rules: Sequence[Rule]) -> str:
 
 
 def cli_document(group: click.Group) -> str:
-    """What `--help` says, of the command and of each verb."""
+    """Return the text of `--help`, for the command and for each verb."""
     root = click.Context(group, info_name="gpuplan", **group.context_settings)
     parts = [f"# Command line\n\n{fenced(_help(group, root), 'text')}"]
     for verb in group.list_commands(root):
@@ -111,7 +111,7 @@ def _gpu_section(gpu: Gpu) -> str:
 
 
 def schedulers_document() -> str:
-    """What each scheduler keeps of a policy: an overview, and what each keeps how."""
+    """Return an overview of what each scheduler keeps of a policy, and how each keeps it."""
     rows = [
         (concept.title, _concept_field(concept), *(_support(concept.capabilities[name]) for name in SCHEDULERS))
         for concept in concepts()
@@ -174,7 +174,7 @@ def _frameworks_section() -> str:
 
 
 def _filled_section(framework: Framework) -> str:
-    """Which releases of Kueue and of a kind's own controller fit each other."""
+    """Return the releases of Kueue and of a kind's own controller that fit each other."""
     text = (
         f"When Kueue admits a {framework.kind}, it fills in a field that some releases of {framework.project} have. "
         f"Where the definition does not have it, it is dropped, and the {framework.kind} never starts.\n\n"

@@ -1,4 +1,4 @@
-"""What is chosen of plans in each format that `gpuplan show` has."""
+"""The chosen parts of plans, in each format that `gpuplan show` has."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from gpuplan.terminal.plan import facts, layout_facts, plan_page, sections, summ
 from gpuplan.terminal.plan_json import plans_as_data
 from gpuplan.terminal.preemption import nobody_evicted, preemption_heading, preemption_page, preemption_table
 from gpuplan.terminal.text import PLAIN, Theme, printable
+from gpuplan.terminal.verbs import late
+
+_plan_svg = late("gpuplan.terminal.drawing:plan_svg")
+_pool_svg = late("gpuplan.terminal.drawing:pool_svg")
 
 FOR_PEOPLE: Final = ("table", "wide", "markdown")
 """The formats in which there is a summary, or a page of evictions: programs find these in the others."""
 
 
 def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """What is chosen of all plans as ``table``, ``wide``, ``name``, ``markdown``, ``svg``, ``json`` or ``yaml``."""
+    """Return the chosen parts as ``table``, ``wide``, ``name``, ``markdown``, ``svg``, ``json`` or ``yaml``."""
     match format_:
         case "json":
             return json_text(plans_as_data(chosen))
@@ -46,7 +50,7 @@ def shown_summary(chosen: Sequence[Plan | Selection], format_: str, theme: Theme
 
 
 def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """Who can evict whom, as one of `FOR_PEOPLE`."""
+    """Return who can evict whom, as one of `FOR_PEOPLE`."""
     if format_ == "markdown":
         return _within_limit(_preemption_markdown(selection_of(plan)) for plan in chosen)
     return "\n".join(preemption_page(plan, theme) for plan in chosen)
@@ -71,11 +75,10 @@ def _documents(shown: Selection) -> Iterator[Part]:
 
 def _drawn(chosen: Sequence[Selection]) -> str:
     """One pool alone, or all of each cluster; what is guaranteed of them is drawn whoever is chosen."""
-    from gpuplan.terminal.drawing import plan_svg, pool_svg
-
     plans = [replace(shown.plan, pools=shown.pools) for shown in chosen]
     pools = [(plan, pool) for plan in plans for pool in plan.pools]
-    return pool_svg(*pools[0]) if len(pools) == 1 else plan_svg(plans)
+    text: str = _pool_svg(*pools[0]) if len(pools) == 1 else _plan_svg(plans)
+    return text
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from pathlib import Path
 from gpuplan.compiler.base.values import NamedTuple
 
 GIT = ".git"
+OVERLAYS = "overlays"
+"""The folder of a platform that has a folder for each cluster."""
 _MOST_LINKS = 40
 """How many links Linux follows from one path."""
 

@@ -1,4 +1,4 @@
-"""What a board's compute capability tells: its architecture, and whether it is a part of a system on a chip."""
+"""The architecture of a board by its compute capability, and whether it is a part of a system on a chip."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _ARCHITECTURES: Final = {
     (10, 0): "Blackwell",
     (13, 0): "Rubin",
 }
-"""By the first compute capability of each: `getArchFamily` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin."""
+"""Architectures by the first compute capability of each: `getArchFamily` in `internal/lm/resource.go` of
+NVIDIA/k8s-device-plugin.
+"""
 
 JETSON: Final = frozenset(((5, 3), (6, 2), (7, 2), (8, 7), (11, 0)))
 """Compute capabilities of Jetson modules: Nano and TX1, TX2, Xavier, Orin, Thor (https://developer.nvidia.com/cuda-gpus).

@@ -36,7 +36,7 @@ class SchedulerChart(Value):
     kinds: ChartKinds
 
     def version_of(self, release: str) -> str:
-        """What the chart of a release calls its version."""
+        """Return the version that the chart of a release has."""
         return release.removeprefix("v") if self.plain_version else release
 
     def asks_for_openshift(self, release: str) -> bool:

@@ -10,6 +10,6 @@ from gpuplan.compiler.catalog.loading import facts
 
 @cache
 def currencies() -> Mapping[str, int]:
-    """By code, how many digits behind the point amounts are told with."""
+    """The digits behind the point of amounts, by the code of the currency."""
     rows: Mapping[str, str] = facts("price_data", "currencies.yaml")["currencies"]
     return dict(sorted((code, int(digits)) for digits, codes in rows.items() for code in codes.split()))

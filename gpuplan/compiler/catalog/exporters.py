@@ -1,4 +1,4 @@
-"""What gpuplan knows of the DCGM exporter: which release comes with which operator, and what it can do."""
+"""Facts about the DCGM exporter: the release that comes with each operator, and its abilities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IMAGE: Final = regex(r"[0-9]+(?:\.[0-9]+)+-([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.
 
 
 def exporter_traits(operator: str, image: str = "") -> frozenset[ExporterTrait]:
-    """What the exporter of an operator's release can do; the version of its image counts where it can be read."""
+    """Return the abilities of the exporter of an operator's release; the version of its image counts if it is known."""
     found = _IMAGE.fullmatch(image)
     version = parse_version(found[1] if found else _brought_by(operator).partition("-")[2])
     return frozenset(trait for trait, since in _traits().items() if version is not None and version >= since)

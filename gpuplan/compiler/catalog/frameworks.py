@@ -13,14 +13,14 @@ from gpuplan.compiler.catalog.operators import parse_version
 
 
 class Held(StrEnum):
-    """What waits for a quota: the object itself, suspended, or its pods, gated."""
+    """The thing that waits for a quota: the object itself, suspended, or its pods, gated."""
 
     OWNER = "owner"
     PODS = "pods"
 
 
 class Says(StrEnum):
-    """How an object says how many pods it has; `admission/kueue.yaml` reads each."""
+    """The way in which an object says how many pods it has; `admission/kueue.yaml` reads each."""
 
     ROLES = "roles"
     GROUPS = "groups"
@@ -76,7 +76,7 @@ class Framework(Value):
     fills: tuple[Filled, ...] = ()
 
     def filled_by(self, release: str) -> Filled | None:
-        """What a release of Kueue fills in."""
+        """Return the fields that a release of Kueue fills in."""
         known, found = parse_version(release) or (), None
         for item in self.fills:
             found = item if (parse_version(item.since) or ()) <= known else found
@@ -88,7 +88,7 @@ class Framework(Value):
 
     @property
     def type(self) -> str:
-        """What an object of it says that it is: version and kind."""
+        """Return the version and kind that an object of it has."""
         return f"{self.api} {self.kind}"
 
 

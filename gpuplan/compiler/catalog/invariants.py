@@ -1,4 +1,4 @@
-"""What holds of every board that can be partitioned: a model of the catalog, or one that a platform describes."""
+"""Invariants of every board that can be partitioned: a model of the catalog, or one that a platform describes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _of_profile(gpu: Gpu, profile: Profile) -> Iterator[str]:
 
 
 def most_disjoint(profile: Profile) -> int:
-    """How many instances of one profile fit: greedy from the left is optimal for intervals of one length."""
+    """Return how many instances of one profile fit: greedy from the left is optimal for intervals of one length."""
     count = end = 0
     for start in profile.starts:
         if start >= end:

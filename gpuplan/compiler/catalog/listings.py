@@ -95,7 +95,7 @@ def _starts(lgipp: str) -> Iterator[tuple[int, int, tuple[tuple[int, ...], int]]
 
 
 def _alike(found: Iterable[tuple[int, int, _T]], option: str) -> dict[int, _T] | str:
-    """What is listed of each board, by id, where that is one and the same; a fault otherwise."""
+    """Return the listing by id if it is the same for all boards, else a fault."""
     boards: dict[int, dict[int, _T]] = {}
     for gpu, number, what in found:
         boards.setdefault(gpu, {})[number] = what

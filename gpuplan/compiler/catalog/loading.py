@@ -15,7 +15,7 @@ from gpuplan.compiler.documents import read_data
 
 @cache
 def facts(folder: str, name: str) -> Any:  # noqa: ANN401 - whoever reads a file knows what it holds
-    """What a file of facts beside the models says."""
+    """The content of a file of facts beside the models."""
     return read_data((Path(__file__).with_name(folder) / name).read_text(encoding="utf-8"))
 
 
@@ -44,12 +44,12 @@ class Catalog:
         self._suggestions: dict[str, tuple[str, ...]] = {}
         self._own: Mapping[str, Gpu] = {}
 
-    def extended(self, own: Mapping[str, Gpu]) -> Catalog:
+    def extended(self, described: Mapping[str, Gpu]) -> Catalog:
         """The same catalog, which is read once, with a platform's own models by id; none has the id of another."""
-        if not own:
+        if not described:
             return self
         found = Catalog(self._files)
-        found._gpus, found._own = self._gpus, own
+        found._gpus, found._own = self._gpus, described
         return found
 
     def ids(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the catalog knows of a GPU model: its memory, its MIG profiles and where each fact was read."""
+"""Facts about a GPU model: its memory, its MIG profiles and the place where each fact was read."""
 
 from __future__ import annotations
 

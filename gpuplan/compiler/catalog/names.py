@@ -44,7 +44,7 @@ class ProfileName(Value):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What it has in common with the profiles of other sizes that are of its kind."""
+        """Return the part that it shares with the profiles of other sizes that are of its kind."""
         return self.compute_slices, self.attributes, self.exclusions
 
     @property

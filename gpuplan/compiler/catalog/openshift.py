@@ -1,9 +1,4 @@
-"""What gpuplan knows of OpenShift's operator for Node Feature Discovery, by the Kubernetes version of the release.
-
-OpenShift 4.N brings Kubernetes 1.(N+13), and its catalog the NFD operator of the same release. Read in
-openshift/cluster-nfd-operator: `api/v1/nodefeaturediscovery_types.go`, `internal/daemonset/worker.go`,
-`internal/deployment/deployment.go` and `internal/controllers/nodefeaturerule_reconciler.go`.
-"""
+"""Facts about OpenShift's operator for Node Feature Discovery, by the Kubernetes version of the release."""
 
 from __future__ import annotations
 
@@ -21,16 +16,13 @@ UPSTREAM_RULES: Final = "nfd.k8s-sigs.io"
 OPENSHIFT_RULES: Final = "nfd.openshift.io"
 
 NFD_OPERATOR_TOLERATIONS: Final[tuple[Toleration, ...]] = ({"operator": "Exists", "effect": "NoSchedule"},)
-"""What the operator lets every worker tolerate, whatever the NodeFeatureDiscovery says (`getWorkerTolerations`)."""
+"""The tolerations that the operator gives every worker, whatever the NodeFeatureDiscovery says
+(`getWorkerTolerations`).
+"""
 
 
 class NfdOperator(Value):
-    """What the NFD operator of one OpenShift release can do.
-
-    ``rules_group`` is the API group of the NodeFeatureRules that its master reads. ``image`` is the operand's where the
-    NodeFeatureDiscovery must name it, else empty. Without ``sets_taints`` there is no `enableTaints`; without
-    ``takes_tolerations`` no `workerTolerations`.
-    """
+    """The abilities of the NFD operator of one OpenShift release."""
 
     rules_group: str
     image: str

@@ -1,4 +1,4 @@
-"""Which DaemonSets of the GPU Operator a change of its settings restarts, on which nodes, and what becomes of pods."""
+"""The DaemonSets of the GPU Operator that a change of its settings restarts, on which nodes, and the fate of pods."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpuplan.compiler.catalog.operators import Version, nearest_line, parse_vers
 
 
 class Restart(StrEnum):
-    """What becomes of other pods as a pod of an operand restarts, least first."""
+    """The effect on other pods when a pod of an operand restarts, least first."""
 
     WATCHES = "watches"
     """Nothing waits for it."""
     PAUSES = "pauses"
-    """What runs goes on; new pods wait."""
+    """Running pods go on; new pods wait."""
     ENDS = "ends"
     """Every CUDA process ends that is served by MPS."""
     EVICTS = "evicts"
@@ -67,7 +67,7 @@ class Operand(Value):
 
 
 class Setup(Value, eq=False):
-    """What the operator is told, and what the cluster ``is``: `cri-o`, `openshift`."""
+    """The settings that the operator is given, and the ``traits`` of the cluster: `cri-o`, `openshift`."""
 
     settings: Mapping[str, Any]
     installed_by: str
@@ -192,7 +192,7 @@ _STATES: Final = "controllers/state_manager.go"
 
 @cache
 def operands(release: str, installed_by: str = HELM) -> tuple[Operand, ...]:
-    """What the line of a release runs, or the nearest one that was read."""
+    """Return the operands of the line of a release, or of the nearest one that was read."""
     return tuple(
         _operand(row, release, installed_by)
         for row in _table()["operands"]
@@ -263,11 +263,11 @@ def _keys(pattern: str) -> Iterator[str]:
     return (f"{route}.{name}" for name in last.split("|"))
 
 
-def _in_place(said: Mapping[str, Any] | None, line: Version) -> frozenset[str]:
-    since = parse_version(said["since"]) if said else None
-    if said is None or since is None or line < since:
+def _in_place(statement: Mapping[str, Any] | None, line: Version) -> frozenset[str]:
+    since = parse_version(statement["since"]) if statement else None
+    if statement is None or since is None or line < since:
         return frozenset()
-    return frozenset(key for pattern in said["keys"] for key in _keys(pattern))
+    return frozenset(key for pattern in statement["keys"] for key in _keys(pattern))
 
 
 def _table() -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What gpuplan knows of the NVIDIA GPU Operator: its releases, its chart's values, what its own pods tolerate."""
+"""Facts about the NVIDIA GPU Operator: its releases, its chart's values, the taints that its own pods tolerate."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def default_driver(release: str) -> str:
 
 
 class DriverEffect(StrEnum):
-    """What a driver keeps a plan from."""
+    """A limit that a driver sets to a plan."""
 
     NO_MIG = "no-mig"
     NO_MIG_BESIDE_WHOLE_GPUS = "no-mig-beside-whole-gpus"
@@ -276,13 +276,13 @@ Toleration = Mapping[str, str]
 OPERAND_TOLERATIONS: Final[tuple[Toleration, ...]] = (
     {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
 )
-"""What every operand tolerates: the chart's `daemonsets.tolerations`, and the operator's manifests without them."""
+"""The tolerations of every operand: the chart's `daemonsets.tolerations`, and the operator's manifests without them."""
 
 NFD_WORKER_TOLERATIONS: Final[tuple[Toleration, ...]] = (
     {"key": "node-role.kubernetes.io/control-plane", "operator": "Equal", "value": "", "effect": "NoSchedule"},
     *OPERAND_TOLERATIONS,
 )
-"""What the chart lets the workers of Node Feature Discovery tolerate."""
+"""The tolerations that the chart gives the workers of Node Feature Discovery."""
 
 
 def tolerates(toleration: Mapping[str, Any], key: str, value: str, effect: str) -> bool:

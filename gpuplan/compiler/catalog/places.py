@@ -23,7 +23,7 @@ class CatalogFile(Value):
         return _read(self.name).locate(path, on_key=on_key)
 
     def citation(self, path: Path) -> str:
-        """Who says what stands there: the sources that its row names, or all of the file's; empty where none is."""
+        """Return the sources of a statement: those that its row names, or all of the file's; empty if there is none."""
         data = _read(self.name).data
         named = data.get("sources")
         if not isinstance(named, Mapping):

@@ -1,4 +1,4 @@
-"""What each scheduler keeps of a policy: the capability matrix."""
+"""The capability matrix: the concepts of a policy that each scheduler keeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuplan.compiler.catalog.loading import facts
 
 
 class Support(StrEnum):
-    """How well a scheduler keeps something."""
+    """The degree to which a scheduler keeps something."""
 
     EXACT = "exact"
     LOSSY = "lossy"
@@ -20,19 +20,14 @@ class Support(StrEnum):
 
 
 class Needs(StrEnum):
-    """What a scheduler cannot keep by its own objects alone."""
+    """A thing that a scheduler needs beside its own objects to keep a concept."""
 
     ADMISSION = "admission"
     CONFIGURATION = "configuration"
 
 
 class Capability(Value):
-    """How a scheduler keeps a concept: ``how`` says by what, ``loss`` what is lost, empty where that is nothing.
-
-    ``lost`` names the places that lose it, where those are not all that ask for it. ``setting`` is what the scheduler
-    itself must be told, empty where that is nothing; ``source`` is the address of what was read, empty where the rest
-    of the row says it or nothing was found.
-    """
+    """The support of a concept by a scheduler: ``how`` says by what, ``loss`` what is lost, empty for nothing."""
 
     support: Support
     how: str = ""
@@ -65,7 +60,7 @@ def get_concept(id_: str) -> Concept:
 
 
 def capability(id_: str, scheduler: str) -> Capability:
-    """How a scheduler, by the policy's name for it, keeps a concept."""
+    """Return the capability of a scheduler, by the policy's name for it, for a concept."""
     return get_concept(id_).capabilities[scheduler]
 
 

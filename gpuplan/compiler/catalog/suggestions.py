@@ -29,7 +29,7 @@ def suggest(name: str, gpus: Iterable[Gpu]) -> tuple[str, ...]:
 
 
 def _rank(wanted: str, gpu: Gpu) -> tuple[int, float]:
-    """How badly the model fits by its best spelling: a class, then the unlikeness within it."""
+    """Return how badly the model fits by its best spelling: a class, then the unlikeness within it."""
     return min(_compare(wanted, spelling) for spelling in _spellings(gpu))
 
 

@@ -1,4 +1,4 @@
-"""What differs between two states of a document's data."""
+"""The differences between two states of a document's data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _differences(old: object, new: object, was: Path, here: Path) -> Iterator[Di
 
 
 def _items(old: Sequence[object], new: Sequence[object], was: Path, here: Path) -> Iterator[Difference]:
-    """What both begin and end with is the same; of what is between, items of the same place are compared."""
+    """Yield the differences between two lists, item by item between their common beginning and their common end."""
     most = min(len(old), len(new))
     start = next((index for index in range(most) if old[index] != new[index]), most)
     end = next((index for index in range(most - start) if old[-1 - index] != new[-1 - index]), most - start)

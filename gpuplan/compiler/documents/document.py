@@ -12,7 +12,7 @@ from gpuplan.compiler.documents.tree import Node, find_node, read_tree
 
 
 class Reading(Enum):
-    """How much of a document was read."""
+    """The part of a document that was read."""
 
     WHOLE = auto()
     DOUBTFUL = auto()
@@ -114,7 +114,7 @@ def file_of(at: Origin) -> SourceFile:
 
 
 class Layer(Value, eq=False):
-    """What one stretch of one file says about a document; ``line`` counts the lines before it."""
+    """The part of one file that makes up a document; ``line`` counts the lines before it."""
 
     file: SourceFile
     data: Any

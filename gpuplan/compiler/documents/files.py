@@ -22,7 +22,7 @@ from gpuplan.compiler.documents.rules import NOT_A_FILE, REFUSED_LINK, TOO_LARGE
 from gpuplan.compiler.documents.text import MAX_BYTES, decode
 
 Read = tuple[tuple[Document, ...], tuple[Diagnostic, ...]]
-"""What can be read, with the findings about the rest."""
+"""The documents that can be read, with the findings about the rest."""
 Root = Path | FileTree
 """A folder of the disk, or another tree of files."""
 

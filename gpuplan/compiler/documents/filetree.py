@@ -16,7 +16,7 @@ from gpuplan.compiler.base.values import NamedTuple
 
 
 class Kind(Enum):
-    """What a name in a folder stands for."""
+    """The kind of thing that a name in a folder stands for."""
 
     FILE = auto()
     FOLDER = auto()
@@ -33,10 +33,7 @@ class Entry(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a path leads to when all links are followed.
-
-    ``kind`` is None where nothing is, or where nobody can know: outside of a commit.
-    """
+    """The end of a path when all links are followed."""
 
     kind: Kind | None
     is_inside: bool = True
@@ -62,11 +59,11 @@ class FileTree(Protocol):
         ...  # pragma: no cover
 
     def entries(self, folder: str) -> Sequence[Entry]:
-        """What is directly in a folder, in any order."""
+        """Return the entries directly in a folder, in any order."""
         ...  # pragma: no cover
 
     def target(self, path: str) -> Target:
-        """What a path leads to; ``is_inside`` says whether that is below the root."""
+        """Return the end of a path; ``is_inside`` says whether that is below the root."""
         ...  # pragma: no cover
 
     def read(self, path: str, most: int) -> bytes:

@@ -62,7 +62,7 @@ def find_ignores(file: SourceFile) -> tuple[Ignore, ...]:
 
 
 def find_malformed(file: SourceFile) -> Iterator[Diagnostic]:
-    """What begins like an instruction to gpuplan and is none."""
+    """Yield findings on comments that begin like an instruction to gpuplan and are none."""
     for line, written in _comments(file):
         problem = _instruction(written["instruction"])
         if isinstance(problem, str):
@@ -81,7 +81,7 @@ class _Instruction(NamedTuple):
 
 
 def _instruction(text: str) -> _Instruction | str:
-    """What a comment asks for, or what is wrong with it."""
+    """Return the wish of a comment, or what is wrong with it."""
     written = text.rstrip()
     ignore = _IGNORE.fullmatch(written)
     if ignore is None:

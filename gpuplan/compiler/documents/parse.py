@@ -103,7 +103,7 @@ class _Anchored(NamedTuple):
 
 
 class _NoKey(str):
-    """What stands in the place of a key and becomes no key of the data."""
+    """A node in the place of a key that becomes no key of the data."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class _Reader:
         self._remarks.end_document(document)
 
     def behind_last_split(self, broken: Stretch) -> Stretch:
-        """What is broken of a document of which another one was taken off that is whole."""
+        """Return the broken stretch behind a whole document that was taken off it."""
         split = self._split
         return Stretch(split.start, broken.end, split.line) if split and split.start > broken.start else broken
 

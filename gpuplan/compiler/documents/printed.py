@@ -1,4 +1,4 @@
-"""What other programs print of a cluster: JSON or YAML, in it one document or many, in each an object or a List."""
+"""Output of other programs about a cluster: JSON or YAML, one document or many, in each an object or a List."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
         try:
             return read_json(name, content.decode("utf-8-sig")), ()
         except TooDeepError as error:
-            return (), (_too_deep(name, error),)
+            return (), (TOO_LARGE.report(Finding(Origin(WholeFile(SourceFile(name, ""))), str(error))),)
         except ValueError as error:
             return (), (_no_json(name, error),)
     if len(content) > MAX_BYTES:
@@ -48,10 +48,6 @@ def _no_json(name: str, error: ValueError) -> Diagnostic:
         help="run the command again, to the end",
     )
     return SYNTAX_ERROR.report(finding)
-
-
-def _too_deep(name: str, error: TooDeepError) -> Diagnostic:
-    return TOO_LARGE.report(Finding(Origin(WholeFile(SourceFile(name, ""))), str(error)))
 
 
 def _too_large(name: str) -> Diagnostic:

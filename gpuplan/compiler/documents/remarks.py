@@ -55,7 +55,7 @@ class UnreadableError(Exception):
 
 
 class Remarks:
-    """What to say about a file. Without ``strict`` only what cannot be read at all."""
+    """Findings about a file; without ``strict`` only those on what cannot be read at all."""
 
     def __init__(self, file: SourceFile, trials: Trials, *, strict: bool) -> None:
         self._file = file
@@ -180,7 +180,7 @@ class Remarks:
         self._repeated.clear()
 
     def _remark(self, rule: Rule, span: Span, path: Path, message: str, label: str, help_text: str) -> None:
-        """What is refused, and could be read all the same."""
+        """Report what is refused, though it could be read."""
         if self.strict:
             self._report(rule, span, path, message, label, help_text)
 

@@ -23,13 +23,13 @@ from gpuplan.compiler.documents.events import (
 from gpuplan.compiler.documents.scalars import CURLY_QUOTES
 
 MAX_LENGTH = 16 * 1024
-"""Of a document that is worth the trial of edits; one written by hand has a tenth of it."""
+"""The characters of a document that is worth the trial of edits; one written by hand has a tenth of it."""
 MAX_TRIED = 512 * 1024
-"""Of all documents that are read together: a folder of nothing but broken ones takes a few seconds."""
+"""The characters of all documents that are read together: a folder of broken ones alone takes a few seconds."""
 
 
 class Trials:
-    """What is left of the text that edits are tried on."""
+    """The rest of the text that edits may be tried on."""
 
     def __init__(self) -> None:
         self._left = MAX_TRIED
@@ -42,7 +42,7 @@ class Trials:
 
 
 class Slip(Enum):
-    """What was done wrong."""
+    """The slip that was made."""
 
     TAB = auto()
     INDENTATION = auto()
@@ -67,7 +67,7 @@ class Words(NamedTuple):
 
 
 WIDTHS = (Slip.TAB, Slip.INDENTATION)
-"""Of these the indentation is what is wrong."""
+"""The slips whose fault is the indentation."""
 
 
 class Repair(NamedTuple):
@@ -105,7 +105,7 @@ def find_repairs(text: str, met: int, begun: int) -> tuple[Repair, ...]:
 
 
 class _Strangeness(NamedTuple):
-    """What speaks against an edit: values that it leaves empty, and widths of indentation that nothing else has."""
+    """The reasons against an edit: values that it leaves empty, and widths of indentation that nothing else has."""
 
     empty: int
     widths: int
@@ -243,7 +243,7 @@ class _Meaning(NamedTuple):
 
 
 def _meaning(text: str) -> _Meaning | None:
-    """What a text says, for comparison; None where it is no YAML or nothing that somebody meant to write."""
+    """Return the data of a text for comparison, or None if it is no YAML or nothing that somebody meant to write."""
     next_event = event_source(text)
     found: list[tuple[type[object], str]] = []
     empty = 0

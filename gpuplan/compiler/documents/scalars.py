@@ -1,8 +1,4 @@
-"""What a plain scalar means by the core schema of YAML 1.2, and whether YAML 1.1 would read it differently.
-
-The core schema is section 10.3.2 of https://yaml.org/spec/1.2.2/; YAML 1.1 is what PyYAML and its kin read
-(https://yaml.org/type/).
-"""
+"""The meaning of plain scalars by the core schema of YAML 1.2, and whether YAML 1.1 would read them differently."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents.rules import AMBIGUOUS_NUMBER, AMBIGUOUS_TEXT, CURLY_QUOTE, NUMBER_OUT_OF_RANGE
 
 Plain = str | int | float | bool | None
-"""What a scalar can be in JSON."""
+"""The values that a scalar can have in JSON."""
 
 
 class Doubt(NamedTuple):
@@ -121,7 +117,7 @@ def _prefixed_integer(text: str) -> Reading:
 
 
 def _curly(text: str) -> Reading:
-    """What stands between curly quotes is text, as it would be between straight ones."""
+    """Return the text between curly quotes, as it would be between straight ones."""
     meant = text.strip(CURLY_QUOTES)
     doubt = Doubt(
         CURLY_QUOTE,

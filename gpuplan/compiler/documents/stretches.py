@@ -68,12 +68,12 @@ def start_of_document(text: str, number: int) -> int | None:
 
 
 def count_lines(text: str, start: int, end: int) -> int:
-    """How many line ends there are between two offsets; none of them is between a CR and its LF."""
+    """Return the number of line ends between two offsets; none of them is between a CR and its LF."""
     return text.count("\n", start, end) + text.count("\r", start, end) - text.count("\r\n", start, end)
 
 
 def kind_and_name(text: str, part: Stretch) -> tuple[str, str] | None:
-    """What a document that cannot be read most likely is, where its lines show it once each."""
+    """Return the most likely kind and name of a document that cannot be read, if its lines show each once."""
     kinds = [found[1] for found in _KIND.finditer(text, part.start, part.end)]
     names = [found[1] or found[2] for found in _NAME.finditer(text, part.start, part.end)]
     return (kinds[0], names[0]) if len(kinds) == len(names) == 1 else None

@@ -45,7 +45,7 @@ def _repairs(file: SourceFile, broken: Stretch, place: Position, start: Position
 
 
 def _words_of(repairs: Sequence[Repair], words: Words, written: str) -> Words:
-    """What was done wrong in the line, and the line as it should be."""
+    """The slip in a line, and the line as it should be."""
     repair = repairs[0]
     said = SLIPS.get(repair.slip, words)
     if repair.slip in (Slip.BRACKET, Slip.SURPLUS):

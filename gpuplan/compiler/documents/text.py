@@ -66,15 +66,15 @@ def _too_large(file: SourceFile, message: str) -> Diagnostic:
     return TOO_LARGE.report(Finding(Origin(WholeFile(file)), message, help="split it into several files"))
 
 
-def _unprintable(file: SourceFile, found: re.Match[str]) -> Diagnostic:
-    code = ord(found[0])
-    name = unicodedata.name(found[0], "").lower()
+def _unprintable(file: SourceFile, match: re.Match[str]) -> Diagnostic:
+    code = ord(match[0])
+    name = unicodedata.name(match[0], "").lower()
     escape = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     finding = Finding(
-        at=Spot(Location(file, span_of(file.text, found.start(), found.end()))).origin,
+        at=Spot(Location(file, span_of(file.text, match.start(), match.end()))).origin,
         message=f"character U+{code:04X}{name and f' ({name})'} cannot stand in a policy",
         label="invisible here",
-        help="remove it" if unicodedata.category(found[0]) == "Cs" else f'remove it, or write `"{escape}"`',
+        help="remove it" if unicodedata.category(match[0]) == "Cs" else f'remove it, or write `"{escape}"`',
     )
     return NOT_TEXT.report(finding)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from posixpath import basename, dirname, normpath
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu, load as load_catalog
@@ -35,7 +36,6 @@ from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
 
-OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
 OUT = "out"
 """The output folder, from the root, unless the user names another one."""

@@ -1,4 +1,4 @@
-"""What policies do not say in the words of other programs, and the page on how it is said."""
+"""Help for fields of other programs: the way in which policies say them, and the page about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORKLOAD: Final = "docs/how-to/run-a-workload.md"
 
 
 class Said(NamedTuple):
-    """How something is said: in words that follow "say it", and the page that has more."""
+    """A way to say something: words that follow "say it", and the page that has more."""
 
     how: str
     page: str
@@ -104,7 +104,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
 
 
 def find_said(kind: str, field: str) -> Said | None:
-    """How what a field of this name means is said in a document of a kind; None where that is not known."""
+    """Return the way in which a document of a kind says a field of this name, or None if it is not known."""
     for said, names in _FIELDS.get(kind, {}).items():
         if field in names.split():
             return said

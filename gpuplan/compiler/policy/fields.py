@@ -28,10 +28,7 @@ _DOCUMENTS: Final[Mapping[str, type[Model]]] = {**KINDS, **beside_platforms()}
 
 
 class FieldDoc(Value):
-    """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`.
-
-    ``form`` is a sentence on what a text or a number must be; empty where the type says it all.
-    """
+    """The documentation of a field. ``path`` starts with the kind: `Pool.spec.sharing`."""
 
     path: str
     type: str
@@ -165,7 +162,7 @@ _PLAIN_TYPES: dict[object, str] = {
 
 
 def _form(field: FieldInfo) -> str:
-    """What findings hold the field to, as a sentence."""
+    """Return the form to which findings hold the field, as a sentence."""
     form = _words_of_form(field)
     is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
     return f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else ""

@@ -1,4 +1,4 @@
-"""What fields of the policy language say of themselves beside their type and their documentation."""
+"""Marks of fields of the policy language, beside their types and their documentation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 class Words(Value):
-    """What a field is called in a sentence, where the words of its name are not right: `environment` for ``env``."""
+    """The name of a field in a sentence, if the words of its own name are not right: `environment` for ``env``."""
 
     text: str
 
 
 class Keyed(Value):
-    """What tells the items of a list apart: fields by their names here. Without it an item's place in the list does."""
+    """The fields that tell the items of a list apart, by their names here; without them, the place does."""
 
     fields: tuple[str, ...]
 
@@ -51,7 +51,7 @@ class Independent(Value):
 
 
 class AlsoCalled(Value):
-    """What a field is called in the files of the GPU Operator and of Kubernetes."""
+    """Names of a field in the files of the GPU Operator and of Kubernetes."""
 
     names: tuple[str, ...]
 
@@ -85,6 +85,6 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def words_of(name: str, field: FieldInfo) -> str:
-    """What the field of this name is called in a sentence."""
+    """Return the name of a field in a sentence."""
     words = find_mark(field, Words)
     return words.text if words else name.replace("_", " ")

@@ -44,7 +44,7 @@ class Naming(Value):
 
     @property
     def rule(self) -> dict[str, Any]:
-        """What a JSON Schema says of it."""
+        """Return the part of a JSON Schema that holds a name to its form."""
         return {"pattern": DNS_SUBDOMAIN if self.is_subdomain else DNS_LABEL, "maxLength": self.longest}
 
 
@@ -58,7 +58,7 @@ class Reference(Value):
 
 
 class Titled(Value):
-    """What the name in the `metadata` of a document has to be."""
+    """A mark on the `metadata` of a document that says what its name has to be."""
 
     naming: Naming
 

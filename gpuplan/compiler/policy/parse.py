@@ -77,7 +77,7 @@ def document_of(at: Origin) -> Document | None:
 
 
 Read = tuple[M | None, tuple[Diagnostic, ...], frozenset[Path]]
-"""What a document says, as far as it can be judged; the findings; and what was left out."""
+"""The content of a document as far as it can be judged, the findings, and the places that were left out."""
 
 
 def parse(document: Document) -> Parsed:
@@ -99,7 +99,9 @@ def parse_as(document: Document, model: type[M]) -> Read[M]:
 
 
 def _read_doubtful(document: Document, model: type[M]) -> Read[M]:
-    """What is wrong with a document whatever it was meant to say; it may lack what stands in the half not taken."""
+    """Return the findings that hold whatever the document was meant to say; the half not taken may have what is
+    missing.
+    """
     from gpuplan.compiler.documents import Reading
     from gpuplan.compiler.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE
 

@@ -78,7 +78,7 @@ def unknown_kind(document: Document) -> Diagnostic:
 
 
 _FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
-"""What stands at the top of files of the MIG manager and of the device plugin, which have no kind."""
+"""The fields at the top of files of the MIG manager and of the device plugin, which have no kind."""
 
 
 def _way_of(document: Document) -> str:
@@ -104,7 +104,7 @@ def _is_imported(document: Document) -> bool:
 
 
 def _homes(document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]) -> dict[Path, Path]:
-    """Of unknown fields the mapping that they belong into: one beside them, or the one around theirs."""
+    """Return, for each unknown field, the mapping that it belongs into: one beside them, or the one around theirs."""
     unknown = [
         place
         for place, problem in problems.items()
@@ -156,7 +156,7 @@ def _misplaced(document: Document, place: Path, home: Path) -> Finding:
 
 
 def _indented(document: Document, place: Path, home: Path) -> str:
-    """By how much to indent the field, where it stands right below what it belongs into."""
+    """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
     column = Origin(document, place).key.locate().span.start.column
     siblings: list[str | int] = [*_mapping(_get(document.data, place[:-1]))]
     value = _mapping(_get(document.data, home))
@@ -228,7 +228,7 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
 
 
 def _taken_by(error: ErrorDetails) -> str:
-    """What the member of a union takes that found this wrong."""
+    """Return the words for the values that a member of a union takes, by the error that it reported."""
     if error["type"] == "string_pattern_mismatch":
         return form_of(error["ctx"]["pattern"]).words
     return _EXPECTED_TYPES.get(error["type"], "")
@@ -345,7 +345,7 @@ _LIMITS_OF_MPS = (
     "activeThreadPercentage",
     "defaultActiveThreadPercentage",
 )
-"""What people call them, and what NVIDIA's driver for DRA does, whose MPS is alpha."""
+"""Names that people give them, and the reason why NVIDIA's driver for DRA, whose MPS is alpha, does not help."""
 
 _REMEDIES: Mapping[Path, str] = {
     ("$patch",): "write it beside the name: `metadata: {name: ..., $patch: delete}`",
@@ -354,7 +354,7 @@ _REMEDIES: Mapping[Path, str] = {
     ("mps", "devices"): _ALL_ALIKE,
     **{("mps", name): _EQUAL_PARTS for name in _LIMITS_OF_MPS},
 }
-"""What to do about fields that are wrong for a reason, by the end of their path."""
+"""Advice on fields that are wrong for a reason, by the end of their path."""
 
 
 def _missing_field(at: Origin) -> Finding:
@@ -419,7 +419,7 @@ _EXPECTED_TYPES = {
 _TEXT_REMEDIES: Mapping[Path, str] = {
     ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
 }
-"""What to write in place of text, where that is most likely something else, by the end of the path."""
+"""Advice on texts that are most likely meant as something else, by the end of the path."""
 
 
 def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
@@ -438,7 +438,7 @@ _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
 
 
 def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> str:
-    """How to write a mapping where something else is; what is there may be the name of a field."""
+    """Return how to write a mapping in place of a value, which may be the name of a field."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
     if isinstance(value, str) and value in fields and model is not None:
         inner = nested_model(model, (value,))
@@ -512,10 +512,10 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
 
 
 _CREDENTIALS: Final = re.compile(r"//\S*@")
-"""What may be a password in an address; what is found is in logs that more people read than the policy."""
+"""A likely password in an address; logs show findings to more people than read the policy."""
 
 _UNLIMITED: Final = (-1, "-1", "unlimited", "infinite")
-"""What queues of KAI-Scheduler, Run:ai and people say for "no bound"."""
+"""Words of KAI-Scheduler, Run:ai and people for "no bound"."""
 
 _NO_NUMBER: Final[Mapping[str | int, str]] = {
     "limit": "write `none`, for no bound",
@@ -523,11 +523,11 @@ _NO_NUMBER: Final[Mapping[str | int, str]] = {
     "lendable": "leave it out: others may then use all that is idle",
     "guaranteed": "write how much is the tenant's own, `0` if nothing is, and `limit: none` for no bound on its use",
 }
-"""What to write in place of it: there is no guarantee without a bound, for a pool has so many units and no more."""
+"""Advice for each field: there is no guarantee without a bound, for a pool has so many units and no more."""
 
 
 def _said_for_no_bound(at: Origin, value: object) -> str:
-    """What to write in a quota in place of a word for "no bound"; nothing where it is none."""
+    """Return what to write in a quota in place of a word for "no bound", or nothing if the text is no such word."""
     if value not in _UNLIMITED or "quotas" not in at.path:
         return ""
     return _NO_NUMBER.get(at.path[-2] if "classLimits" in at.path[-2:-1] else at.path[-1], "")

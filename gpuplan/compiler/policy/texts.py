@@ -23,7 +23,7 @@ def _nothing(_: str) -> str:
 
 
 class Form(Value):
-    """What a text should be; ``mend`` gives what was most likely meant by another one, or nothing."""
+    """The form of a text; ``mend`` returns the text that was most likely meant by a wrong one, or nothing."""
 
     words: str
     mend: Callable[[str], str] = _nothing
@@ -49,7 +49,7 @@ def _matching(pattern: str, words: str, mend: Callable[[str], str] = _nothing) -
 # --- Texts in general ----------------------------------------------------------------------------------------------
 
 _STEERING: Final = r"\x{7f}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}"
-"""What steers a terminal or turns the order of what is read; it has no business in a policy, however it is escaped."""
+"""Characters that steer a terminal or change the order of text; a policy may not have them, even escaped."""
 
 
 def _unicode(pattern: str) -> str:
@@ -116,7 +116,7 @@ PositiveDuration = Annotated[
 
 
 def _pci_id(text: str) -> str:
-    """What is most likely meant by `0x2684`, `2684` and mig-parted's `0x268410DE`."""
+    """Return the id that is most likely meant by `0x2684`, `2684` and mig-parted's `0x268410DE`."""
     found = re.fullmatch(r"(?:0x|10de:)?([0-9a-f]{4})(?:10de)?", text.strip().lower())
     return f"10de:{found[1]}" if found else ""
 
@@ -148,7 +148,7 @@ ProductLabel = Annotated[
 
 
 def _as_quantity(text: str) -> str:
-    """What is most likely meant by `64 cores`, `32GB` and `32 gi`: a number, and a suffix that Kubernetes knows."""
+    """Return the quantity that is most likely meant by `64 cores`, `32GB` and `32 gi`: a number and a suffix."""
     found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{0,9})?)\s*([a-zA-Z]*)\s*", text)
     if found is None:
         return ""
@@ -200,7 +200,7 @@ _SIGNS: Final = {"€": "EUR", "EURO": "EUR", "$": "USD", "£": "GBP", "₹": "I
 
 
 def _currency(text: str) -> str:
-    """What is most likely meant by `eur` and by a sign."""
+    """Return the currency that is most likely meant by `eur` and by a sign."""
     found = text.strip().upper()
     return _SIGNS.get(found) or (found if regex(r"[A-Z]{3}").fullmatch(found) else "")
 
@@ -211,7 +211,7 @@ Currency = Annotated[
 
 
 def _price(text: str) -> str:
-    """What is most likely meant by `2,50 EUR` and `$2.50`."""
+    """Return the price that is most likely meant by `2,50 EUR` and `$2.50`."""
     found = regex(r"\D*([0-9]{1,7})(?:[.,]([0-9]{1,6}))?\D*").fullmatch(text)
     if found is None or "-" in text:
         return ""
@@ -244,7 +244,7 @@ Price = Annotated[
 
 
 def _percent_from_number(text: str) -> str:
-    """What is most likely meant by `20 %`, `20 percent` and `0,2`."""
+    """Return the part that is most likely meant by `20 %`, `20 percent` and `0,2`."""
     found = re.fullmatch(r"\s*([0-9]{1,4})(?:[.,]([0-9]{1,2}))?\s*(?:%|percent|pct)?\s*", text)
     if found is None:
         return ""
@@ -262,7 +262,7 @@ PercentMore = Annotated[
         r"^[0-9]{1,4}(\.[0-9]{1,2})?%$", "what comes on top, as a percentage such as `20%`", _percent_from_number
     ),
 ]
-"""What is added to a whole, and may be more than it is."""
+"""An amount that is added to a whole, and that may be larger than it."""
 
 
 def _with_unit(text: str) -> str:
@@ -273,7 +273,7 @@ def _with_unit(text: str) -> str:
 Latency = Annotated[
     str, _matching(r"^[0-9]{1,7}(\.[0-9]{1,3})?(ms|s)$", "a time in ms or s, such as `200ms` or `1.5s`", _with_unit)
 ]
-"""How long an answer takes."""
+"""The time that an answer takes."""
 
 TableBeside = Annotated[
     str,
@@ -288,7 +288,7 @@ TableBeside = Annotated[
 
 
 def _secured(text: str) -> str:
-    """What is most likely meant: with a scheme, and without a fragment."""
+    """Return the address that is most likely meant: with a scheme, and without a fragment."""
     address = re.sub(r"^(http://)?(?!https://)", "https://", text.strip().partition("#")[0])
     return address if re.fullmatch(_PAGE, address) else ""
 
@@ -349,13 +349,13 @@ Image = Annotated[
 
 
 def _as_registry(text: str) -> str:
-    """What is most likely meant: a host and a path, without scheme and without `/` at the end."""
+    """Return the registry that is most likely meant: a host and a path, without scheme and without `/` at the end."""
     address = re.sub(r"^[a-z]+://", "", text.strip()).rstrip("/")
     return f"`{address}`" if re.fullmatch(_MIRROR, address) else ""
 
 
 def _without_credentials(text: str) -> str:
-    """What is most likely meant: the address without who logs in, and without what follows it."""
+    """Return the address that is most likely meant: without who logs in, and without what follows it."""
     address = re.sub(r"(?<=//)[^/]*@", "", text.strip()).split("?")[0].split("#")[0]
     return f"`{address}`" if re.fullmatch(_CHARTS, address) else ""
 
@@ -378,8 +378,8 @@ RegistryMirror = Annotated[
         _as_registry,
     ),
 ]
-"""What stands before an image's path. A first part without a dot or a port is no host: container runtimes look for it
-in Docker Hub (`splitDockerDomain` in `normalize.go` of https://github.com/distribution/reference).
+"""The part before an image's path. A first part without a dot or a port is no host: container runtimes look for it in
+Docker Hub (`splitDockerDomain` in `normalize.go` of https://github.com/distribution/reference).
 """
 
 ChartRepository = Annotated[
@@ -411,7 +411,7 @@ KeyOfData = Annotated[
         "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders",
     ),
 ]
-"""What the API server takes for one (`IsConfigMapKey` in `pkg/util/validation` of kubernetes/apimachinery)."""
+"""The form that the API server takes (`IsConfigMapKey` in `pkg/util/validation` of kubernetes/apimachinery)."""
 
 HttpPath = Annotated[str, _matching(r"^/[!-~]{0,1000}$", "a path of an HTTP server, such as `/health`")]
 GrpcService = Annotated[
@@ -438,7 +438,7 @@ HostName = Annotated[
         _HOST_NAME, "a host without a scheme and a port, such as `chat.example.com` or `*.example.com`", _as_host
     ),
 ]
-"""What a route answers for (`Hostname` in `apis/v1/shared_types.go` of kubernetes-sigs/gateway-api, and
+"""The hosts that a route may have (`Hostname` in `apis/v1/shared_types.go` of kubernetes-sigs/gateway-api, and
 `ValidateIngressSpec` in `pkg/apis/networking/validation/validation.go` of kubernetes/kubernetes). Neither takes an
 address of numbers.
 """
@@ -457,15 +457,15 @@ RoutePath = Annotated[str, _matching(_ROUTE_PATH, "the beginning of a path, such
 """Whole parts of a path, as both kinds of routes compare them."""
 
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
-"""What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
+"""The form of a part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 
 _NO_REFERENCE: Final = regex(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|/$|\.$|^@$|^-|^$", re.ASCII
 )
-"""What no name of a branch or tag has (https://git-scm.com/docs/git-check-ref-format)."""
+"""Parts that no name of a branch or tag has (https://git-scm.com/docs/git-check-ref-format)."""
 
 _CONSTRAINT: Final = regex(r"(?=.*[*<>=!~^|, ])[0-9A-Za-z.+*<>=!~^|, -]+")
-"""What ranges of versions are made of, such as `>=1.2.0 <2` and `v1.*`: Argo CD takes the newest tag in the range."""
+"""The form of ranges of versions, such as `>=1.2.0 <2` and `v1.*`: Argo CD takes the newest tag in the range."""
 
 
 def _check_reference(text: str) -> str:

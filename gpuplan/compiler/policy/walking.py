@@ -26,7 +26,7 @@ class Name(NamedTuple):
 
 @cache
 def naming_of(kind: str) -> Naming:
-    """What the names of documents of a kind have to be."""
+    """Return the form of the names of documents of a kind."""
     marks = KINDS[kind].model_fields["metadata"].metadata
     return next(mark.naming for mark in marks if isinstance(mark, Titled))
 

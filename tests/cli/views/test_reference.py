@@ -18,7 +18,7 @@ from gpuplan.cli.views.reference import (
 )
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.policy.fields import find_field
-from gpuplan.terminal.schemas import KINDS
+from gpuplan.terminal.options import KINDS
 from tests.terminal.builders import DOES_NOT_FIT, SHORT_LIMIT
 
 

@@ -29,7 +29,7 @@ ABBREVIATIONS = frozenset(
 
 def models(model: type[Model] = Model) -> Iterator[type[Model]]:
     for child in model.__subclasses__():
-        if child.__module__ in ("gpuplan.compiler.policy.models", "gpuplan.features.packing.document"):
+        if child.__module__.startswith(("gpuplan.compiler.policy.models", "gpuplan.features.packing.document")):
             yield child
             yield from models(child)
 

@@ -105,4 +105,4 @@ def test_removal_fits_an_overlay_only() -> None:
 
 def test_fields_carry_their_documentation() -> None:
     sharing = schema_of("Pool")["definitions"]["PoolSpec"]["properties"]["sharing"]
-    assert sharing["description"] == "How the GPUs are shared: exactly one kind."
+    assert sharing["description"] == "The way in which the GPUs are shared: exactly one kind."

@@ -211,7 +211,7 @@ def test_the_report_is_served_to_this_machine_alone(tmp_path: Path, watcher: Wat
     [door] = [door for door in doors() if door.kind == "network" and door.commands]
     asked = [event for event in done.events if event.kind == "network"]
     assert asked
-    assert {event.module for event in asked} <= {*door.modules, "gpuplan.features.report.commands.report"}
+    assert {event.module for event in asked} <= {*door.modules, "gpuplan.features.report.commands.drawing"}
     assert {event.event for event in asked} == {"socket.__new__", "socket.bind"}
     assert all("127.0.0.1" in event.what for event in asked if event.event == "socket.bind")
 

@@ -1,4 +1,4 @@
-"""What is said of each problem that libyaml names, and of each slip that is mended."""
+"""Words for each problem that libyaml names, and for each slip that is mended."""
 
 from gpuplan.compiler.documents.repair import Slip, Words
 
@@ -92,4 +92,4 @@ SLIPS = {
     Slip.CURLY_QUOTE: Words("curly quotes are letters to YAML", "a curly quote", 'write `"`'),
     Slip.SEPARATOR: Words("this line separates no documents", "not `---`"),
 }
-"""What a repair says; of what it leaves out the parser's words hold."""
+"""The words about each repair; for those left out the words of the parser hold."""

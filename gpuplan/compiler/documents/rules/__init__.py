@@ -42,6 +42,6 @@ UNREAD: tuple[Rule, ...] = (
     NOT_A_MAPPING,
     DUPLICATE_KEY,
 )
-"""What keeps documents of a file, or a part of one, from being read at all."""
+"""The rules whose findings keep documents of a file, or a part of one, from being read at all."""
 
 RULES: Final = rules_among(globals())

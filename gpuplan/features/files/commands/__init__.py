@@ -1,1 +1,52 @@
-"""Commands, each a module that is loaded when it is run."""
+"""The command `check`, with its options and its help; the module beside does its work."""
+
+from __future__ import annotations
+
+import click
+
+from gpuplan.terminal.options import crds_option, findings_option, gpu_models, strictness_option
+from gpuplan.terminal.verbs import completing, option, verb
+
+
+@verb("checking")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="MODEL",
+    section="Input",
+    shell_complete=completing(gpu_models),
+    help="Judge partitions on this model, as `gpuplan catalog` calls it; may be repeated [default: whichever fits].",
+)
+@option(
+    "--kubernetes",
+    default="",
+    metavar="VERSION",
+    section="Input",
+    help="Judge objects by the schemas of this minor version, such as 1.34 [default: the newest that is known].",
+)
+@option(
+    "--operator",
+    default="",
+    metavar="VERSION",
+    section="Input",
+    help="Judge values of the GPU Operator's chart by this release, such as v26.7.0 [default: the one that is named"
+    " beside them, else any that is known].",
+)
+@crds_option
+@findings_option
+@strictness_option
+def check() -> None:
+    """Judge files of others as they are, without a platform.
+
+    Files of the MIG manager and of the device plugin, alone, in ConfigMaps or in values of the GPU Operator's chart,
+    ClusterPolicies, quotas, LimitRanges, queues of Kueue and KAI-Scheduler, NodeFeatureRules and workloads: by the
+    rules by which `gpuplan validate` judges those beside a platform. Folders are read whole, and `-` is stdin. Whether
+    `out/` is current is another question: `gpuplan build --check`.
+
+    \b
+      gpuplan check mig-parted.yaml --gpu A100-80GB
+      gpuplan check manifests/
+      kubectl get clusterpolicies,resourcequotas -A -o yaml | gpuplan check -
+    """

@@ -1,1 +1,155 @@
-"""Commands, each a module that is loaded when it is run."""
+"""The command `pack`, with its options and its help; the module beside does its work."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import click
+
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import listing
+from gpuplan.terminal.options import cluster_option, pool_names
+from gpuplan.terminal.verbs import completing, format_option, option, verb
+
+OBJECTIVES = ("gpus", "changes", "price")
+"""The values of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
+
+PERCENTILE = 95.0
+MARGIN = "20%"
+"""The defaults of `gpuplan.features.packing.sizing.needs`."""
+
+BASES = ("guaranteed", "limit", "workloads")
+"""The values of `gpuplan.features.packing.sizing.needs.Basis`."""
+
+_PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
+_MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
+
+
+def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
+    matches = [_MOST.fullmatch(text) for text in texts]
+    if not all(matches):
+        raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
+    return {match[1]: int(match[2]) for match in matches if match}
+
+
+def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fraction:
+    match = _PART.fullmatch(text)
+    part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
+    if part is None or part > 10:
+        raise click.BadParameter("use a part such as 30% or 0.3, at most 1000%.", param=parameter)
+    return part
+
+
+_PLAN_FOR_MORE = (
+    "To plan for more than today, write `growth: 30%` or `burst` in a `Demand` document, or use `--basis limit`."
+)
+
+
+class _Objective(click.Choice[str]):
+    """The objectives; who asks for the one that earlier versions had learns what to type."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "accepted":
+            self.fail(f"`accepted` is gone; use {listing(OBJECTIVES, None, 'or')}. {_PLAN_FOR_MORE}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -> None:
+    if text is not None:
+        raise click.UsageError(f"there is no `--tolerance` any more. {_PLAN_FOR_MORE}")
+
+
+@verb("packing")
+@click.argument("demand", nargs=-1, metavar="[DEMAND...]")
+@cluster_option
+@option(
+    "--pool",
+    "pools_",
+    multiple=True,
+    metavar="NAME",
+    section="Selection",
+    shell_complete=completing(pool_names),
+    help="Only this pool; may be repeated [default: all whose GPUs can be cut].",
+)
+@option(
+    "--objective",
+    type=_Objective(OBJECTIVES),
+    default="gpus",
+    section="Input",
+    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
+)
+@option(
+    "--basis",
+    type=click.Choice(BASES),
+    default="guaranteed",
+    section="Input",
+    help="What teams ask for that no file names: what their quotas guarantee, the limits of these, or what their "
+    "workloads run [default: guaranteed].",
+)
+@option("--tolerance", hidden=True, expose_value=False, callback=_refuse_tolerance)
+@option(
+    "--percentile",
+    type=click.FloatRange(min=0, max=100, min_open=True),
+    default=PERCENTILE,
+    metavar="NUMBER",
+    section="Input",
+    help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",
+)
+@option(
+    "--margin",
+    default=MARGIN,
+    metavar="PERCENT",
+    section="Input",
+    callback=_read_margin,
+    help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
+)
+@option(
+    "--keep",
+    multiple=True,
+    metavar="POOL|LAYOUT",
+    section="Input",
+    shell_complete=completing(pool_names),
+    help="Leave this pool, or the pools with this layout, cut as they are; may be repeated.",
+)
+@option("--most-layouts", type=click.IntRange(min=1), metavar="N", section="Input", help="No more layouts than these.")
+@option(
+    "--nodes-at-most",
+    multiple=True,
+    metavar="MODEL=N",
+    section="Input",
+    callback=_read_most,
+    help="How many nodes of a GPU model there may be; may be repeated [default: those that there are].",
+)
+@option(
+    "--alternative",
+    type=click.IntRange(min=1),
+    metavar="N",
+    section="Mode",
+    help="Show, or write, the Nth of the alternatives in place of the answer.",
+)
+@option("--write", is_flag=True, section="Mode", help="Write the policies of the answer, all files or none.")
+@option(
+    "--queries",
+    is_flag=True,
+    section="Mode",
+    help="Print the command that asks Prometheus for what pods use, as a demand, and end.",
+)
+@format_option(
+    "table", "json", "markdown", "diff", help="For people, for programs, for a merge request, or as a patch of files"
+)
+def pack() -> None:
+    """Compute how GPUs are best cut for a demand, as a patch of policies.
+
+    DEMAND is `Demand` documents or tables: what teams need at once. Without, it is what the quotas of the platform
+    guarantee. The answer says which pools there are, how their GPUs are cut and who gets what of them, why it cannot
+    be less, and what the change disturbs; every number is that of the policies that it makes. Nodes stay in their
+    pools as far as they can.
+
+    It ends with 1 where the demand is not met, or no policies can be made of the answer; then nothing is written.
+
+    \b
+      gpuplan pack -c prod                        # are the quotas cut well?
+      gpuplan pack teams.yaml -c prod -o diff     # the policies for another demand
+      gpuplan pack --queries                      # how to measure a demand
+      gpuplan pack -c prod --keep a100-mixed --write
+    """

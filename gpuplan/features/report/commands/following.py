@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from threading import Lock
 from typing import Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.terminal.session import Terminal
 
 HOST: Final = "127.0.0.1"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -22,8 +27,22 @@ Page = Callable[[str, str], str]
 """Makes the page; it is given a nonce, and the state that it is made of."""
 
 
+def serve(terminal: Terminal, port: int, page: Page) -> None:
+    """Answer on a port of this machine, or on any free one for 0, until Ctrl+C."""
+    gc.enable()  # other commands end before there is any
+    try:
+        made = server(terminal.root, port, page)
+    except OSError as error:
+        free = "`--serve` without a number takes one that is free"
+        raise GpuplanError(f"port {port}: {(error.strerror or str(error)).lower()}", free) from error
+    with made as serving:
+        terminal.insist(f"http://{HOST}:{serving.server_port}/ until Ctrl+C\n")
+        with suppress(KeyboardInterrupt):
+            serving.serve_forever()
+
+
 def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
-    """What answers on a port of this machine; 0 is any that is free."""
+    """Return a server that answers on a port of this machine; 0 is any that is free."""
     lock = Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,7 +61,7 @@ def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
 
         def _answer(self, *, is_whole: bool) -> None:
             nonce = secrets.token_urlsafe(16)
-            status, kind, text = self._found(nonce)
+            status, kind, text = self._answered(nonce)
             body = text.encode("utf-8", "replace")
             self.send_response(status)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -61,7 +80,7 @@ def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
             if is_whole:
                 self.wfile.write(body)
 
-        def _found(self, nonce: str) -> tuple[HTTPStatus, str, str]:
+        def _answered(self, nonce: str) -> tuple[HTTPStatus, str, str]:
             here = made.server_port
             # A name of somebody else's that leads here (DNS rebinding) would let their pages read this one.
             if self.headers.get("Host") not in (f"{HOST}:{here}", f"localhost:{here}"):
@@ -87,7 +106,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def state(root: Path) -> str:
-    """What changes when a file does that policies may be in."""
+    """Return a text that changes when a file does that policies may be in."""
     found = hashlib.sha256()
     for path in sorted(_files(root)):
         try:

@@ -97,7 +97,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
 
 
 def trouble_page(error: GpuplanError, follow: Follow | None = None) -> str:
-    """What there is to see where nothing could be judged."""
+    """Return the page that is shown if nothing could be judged."""
     return _rendered(
         follow,
         title="GPU report",
@@ -141,7 +141,7 @@ def _rendered(follow: Follow | None, **context: object) -> str:
 
 
 def _finalized(value: object) -> object:
-    """What a policy says holds no sign that does something else than show, in a page either."""
+    """Return a text of a policy without signs that do something else than show, in a page too."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -173,7 +173,7 @@ def _noun(number: int, noun: str) -> str:
 
 
 def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
-    """What is counted, and where."""
+    """Return each tile: the thing that is counted, and how many there are."""
     counted = (
         ("cluster", "#/clusters/*"),
         ("GPU", "/clusters/*/pools/*/gpu_count"),
@@ -207,11 +207,11 @@ def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
 def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
     """The classes of what changes, the worst first, with what they mean."""
     found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
-    return [(item.value, CLASS_MEANINGS[item]) for item in sorted(found, key=lambda item: -item.rank)]
+    return [(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(found, key=lambda kind: -kind.rank)]
 
 
 def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What costs more or less, where that is below ``costs``, and the field that names it."""
+    """Yield each row of a change in costs: its title, its place below ``costs``, and the field that names it."""
     yield "In all", "total", ""
     yield "Idle", "idle", ""
     for what in ("pool", "tenant"):
@@ -271,8 +271,8 @@ def _listed(published: Published, ways: Sequence[str], count: str) -> Markup:
     return Markup(", ").join((*shown, *_rest(published, len(ways), count))) or Markup("none")
 
 
-def _rest(published: Published, there: int, count: str) -> Iterator[Markup]:
-    if there > _FEW:
+def _rest(published: Published, total: int, count: str) -> Iterator[Markup]:
+    if total > _FEW:
         yield Markup("{} more").format(published.at(f"{count} -{_FEW}"))
 
 
@@ -299,10 +299,10 @@ class _Drawn(NamedTuple):
     paths: Sequence[PlanPaths]
 
     def pictures(self, cluster: int, pool: int) -> Sequence[Picture]:
-        return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
+        return _embedded(_figures(self.paths[cluster], self.plans[cluster].pools[pool]), f"c{cluster}-p{pool}")
 
     def share_bar(self, cluster: str) -> Markup:
-        """How much of a cluster's GPUs is promised; the number stands beside it."""
+        """Return the promised part of a cluster's GPUs as a bar; the number stands beside it."""
         whole = self.published.find(f"{cluster}/pools/*/gpu_count")
         part = self.published.find(f"{cluster}/pools/*/guaranteed_gpus")
         width = min(100 * part / (whole or 1), 100)
@@ -342,10 +342,6 @@ def _step(before: PlanPaths | None, old: Pool | None, after: PlanPaths | None, n
         return None
     key = paths.pool(pool).replace("/", "-").replace(":", "-")
     return PoolStep(f"{paths.pool(pool)}/name", _embedded(was, f"was{key}"), _embedded(now, f"now{key}"))
-
-
-def _pictures(paths: PlanPaths, pool: Pool, key: str) -> Sequence[Picture]:
-    return _embedded(_figures(paths, pool), key)
 
 
 def _figures(paths: PlanPaths, pool: Pool) -> Sequence[Figure]:

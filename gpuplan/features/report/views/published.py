@@ -33,14 +33,14 @@ class Published(Value, eq=False):
     documents: Mapping[str, Any]
 
     def find(self, way: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """What one pointer leads to, or the sum of what several terms do."""
+        """Return the value of one pointer, or the sum of the values of several terms."""
         if " " not in way and way[0] not in "-#" and "*" not in way and "[" not in way:
             return self._one(way)
         return sum(self._term(term) for term in way.split(" "))
 
     def _term(self, term: str) -> Any:  # noqa: ANN401 - a number
         is_less, term = term.startswith("-"), term.removeprefix("-")
-        found = self._found(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
+        found = self._values(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
         amount = sum(1 for _ in found) if term.startswith("#") else sum(found)
         return -amount if is_less else amount
 
@@ -51,7 +51,7 @@ class Published(Value, eq=False):
             value = _below(value, step)
         return value
 
-    def _found(self, pointer: str) -> Iterator[Any]:
+    def _values(self, pointer: str) -> Iterator[Any]:
         name, _, route = pointer.partition("/")
         values: Iterator[Any] = iter((self.documents[name.removesuffix(":")],))
         for step in route.split("/"):

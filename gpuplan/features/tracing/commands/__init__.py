@@ -1,1 +1,30 @@
-"""Commands, each a module that is loaded when it is run."""
+"""The command `trace`, with its options and its help; the module beside does its work."""
+
+from __future__ import annotations
+
+import click
+
+from gpuplan.terminal.options import cluster_option
+from gpuplan.terminal.verbs import format_option, verb
+
+
+@verb("tracing")
+@click.argument("target")
+@click.argument("path", default="")
+@cluster_option
+@format_option("table", "json", "yaml", help="A table for people, or the contract of `gpuplan schema trace`")
+def trace() -> None:
+    """Show where a value comes from, or what depends on a line.
+
+    TARGET is a file below out/, or a line of one; an object; a line of a policy, or a document: PATH is a field in it.
+    With - objects are read from stdin, as kubectl prints them, and compared with what is written for them. Of what is
+    written each value is shown with the lines that it comes from, of a policy what depends on it, with what applies
+    that.
+
+    \b
+      gpuplan trace out/prod/scheduling/priorityclass-training.yaml:5
+      gpuplan trace -c prod ResourceQuota/research/gpuplan spec.hard
+      gpuplan trace policies/layouts.yaml:20
+      gpuplan trace Pool/a100-mixed spec.sharing
+      kubectl get resourcequota -n research -o yaml | gpuplan trace -c prod -
+    """

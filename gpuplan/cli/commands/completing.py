@@ -1,6 +1,8 @@
-"""`gpuplan completion`."""
+"""Complete command lines in shells, and the work of `gpuplan completion`."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import (
@@ -13,19 +15,19 @@ from click.shell_completion import (
     get_completion_class,
 )
 
-from gpuplan.terminal.session import Terminal
-from gpuplan.terminal.verbs import verb
+if TYPE_CHECKING:
+    from gpuplan.terminal.session import Terminal
 
 
 class _WholeWords(ShellComplete):
-    """For shells that put what is found in place of the whole word, such as `--cluster=p`."""
+    """Completes for shells that replace the whole word, such as `--cluster=p`."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        found = super().get_completions(args, incomplete)
+        words = super().get_completions(args, incomplete)
         name, equals, _ = incomplete.partition("=")
         if not equals or not name.startswith("--"):
-            return found
-        return [CompletionItem(f"{name}={item.value}", item.type, item.help) for item in found]
+            return words
+        return [CompletionItem(f"{name}={word.value}", word.type, word.help) for word in words]
 
 
 @add_completion_class
@@ -47,16 +49,7 @@ class _Zsh(_WholeWords, ZshComplete):
     name = "zsh"
 
 
-@verb("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(terminal: Terminal, shell: str) -> None:
-    """Print a script that completes commands in a shell.
-
-    \b
-      gpuplan completion bash > ~/.local/share/bash-completion/completions/gpuplan
-      gpuplan completion zsh > ~/.zfunc/_gpuplan
-      gpuplan completion fish > ~/.config/fish/completions/gpuplan.fish
-    """
+def completion(terminal: Terminal, shell: str) -> None:
     completion = get_completion_class(shell)
     if completion is None:  # click knows all three
         raise click.UsageError(f"no completion for {shell}")

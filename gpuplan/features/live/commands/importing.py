@@ -1,0 +1,50 @@
+"""The work of `gpuplan import`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gpuplan.features.live.importing import adopt, write_import
+from gpuplan.features.live.views import importing as view
+from gpuplan.terminal.formats import write_findings
+from gpuplan.terminal.lists import contents
+from gpuplan.terminal.options import Output
+from gpuplan.terminal.schemas import beside_policies
+from gpuplan.terminal.session import Terminal
+
+
+def import_(
+    terminal: Terminal,
+    dumps: Sequence[str],
+    cluster: str,
+    outputs: Sequence[Output],
+    *,
+    commands: bool,
+    dry_run: bool,
+    merge: bool,
+) -> int:
+    if commands:
+        terminal.print(view.commands())
+        return 0
+    if not dumps:
+        raise click.UsageError("Missing argument 'DUMP...': `gpuplan import --commands` says how to make one.")
+    imported = adopt(dict(contents(dumps)), terminal.root, cluster, merges=merge)
+    if dry_run:
+        terminal.print(view.files(imported))
+    elif imported.files:
+        write_import(imported, terminal.root, _beside(terminal.root))
+    if imported.report.diagnostics or outputs:
+        write_findings(terminal, imported.report, outputs, to_stderr=dry_run)
+    terminal.say(view.summary(imported, dry=dry_run))
+    return 0 if imported.report.is_valid else 1
+
+
+def _beside(root: Path) -> dict[str, str]:
+    """Return the files of a new platform for Git and editors that are missing; none if there are policies."""
+    if any(os.path.lexists(root / name) for name in ("policies", "overlays")):
+        return {}
+    return {path: text for path, text in beside_policies().items() if not os.path.lexists(root / path)}

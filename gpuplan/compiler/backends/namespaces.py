@@ -20,6 +20,7 @@ from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, adding, ch
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.classes import class_caps
 from gpuplan.compiler.planning.containers import compute_caps, container_limits, defaults_of
+from gpuplan.compiler.planning.discovered import mig_resource
 from gpuplan.compiler.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.compiler.planning.grants import (
     FRACTION,
@@ -30,7 +31,6 @@ from gpuplan.compiler.planning.grants import (
     gpu_resources,
     grants,
     has_admission_policies,
-    mig_resource,
     parameters,
     refuses_more_than_one,
 )

@@ -10,9 +10,10 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.grants import has_admission_policies
 from gpuplan.compiler.planning.hand_files import read
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool, PriorityClass, Tenant
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, PriorityClass, Tenant
 from gpuplan.compiler.policy.models import Cap, NodeLabels, PodSecurity
 
 # --- Rules that are left out -------------------------------------------------------------------------------------

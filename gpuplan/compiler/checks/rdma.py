@@ -7,6 +7,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.rdma import is_held_by_rules
@@ -93,9 +94,9 @@ _RESERVED: Final = "kubernetes.io/"
 _OF_QUOTAS: Final = "requests."
 _DEVICES: Final = (
     "amd.com/gpu",
-    "nvidia.com/gpu",
+    GPU_RESOURCE,
     "nvidia.com/imex-channel",
-    "nvidia.com/mig-",
+    MIG_RESOURCES,
     "nvidia.com/nvswitch",
     "nvidia.com/pgpu",
 )

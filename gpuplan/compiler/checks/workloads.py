@@ -15,9 +15,10 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of, number
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.apis import needed_api
+from gpuplan.compiler.planning.discovered import HOST_LABEL
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.grants import refuses_more_than_one
-from gpuplan.compiler.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.compiler.planning.plan import Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.compiler.planning.pod_patches import items, mapping, patched_containers
 from gpuplan.compiler.planning.pools import gpu_memory_mib
 from gpuplan.compiler.planning.room import room_on_node

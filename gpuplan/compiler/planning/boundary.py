@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.grants import has_admission_policies
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Plan, Pool
+from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.compiler.policy.models import Effect
 
 Barrier = tuple[tuple[str, str, str], ...]

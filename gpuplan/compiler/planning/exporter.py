@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from gpuplan.compiler.catalog.exporters import ExporterTrait, exporter_traits
 from gpuplan.compiler.catalog.operands import operands
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Plan
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Collect, Install, Platform
 
 RESOURCE_NAMES: Final = "NVIDIA_RESOURCE_NAMES"
@@ -20,8 +21,6 @@ VIRTUAL_GPUS: Final = "KUBERNETES_VIRTUAL_GPUS"
 
 NAMES_ARGUMENT: Final = "--nvidia-resource-names"
 """The argument that says what `NVIDIA_RESOURCE_NAMES` says (`pkg/cmd/app.go` there)."""
-
-_MIG_PREFIX: Final = "nvidia.com/mig-"
 
 
 def collects_health(plan: Plan) -> bool:
@@ -38,7 +37,7 @@ def plan_exporter_traits(plan: Plan) -> frozenset[ExporterTrait]:
 def unnoticed_resources(plan: Plan) -> tuple[str, ...]:
     """Resources of the plan's pools that the exporter passes over unless it is told of them."""
     found = {unit.resource for part in plan.parts for unit in part.units if unit.resource}
-    return tuple(sorted(name for name in found if name != GPU_RESOURCE and not name.startswith(_MIG_PREFIX)))
+    return tuple(sorted(name for name in found if name != GPU_RESOURCE and not name.startswith(MIG_RESOURCES)))
 
 
 def exporter_environment(plan: Plan) -> dict[str, str]:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.catalog import parse_profile, resource_suffix
+from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.planning.capping import knows_admission_policies
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.kai import queue_of
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.plan import Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.schedulers.kubernetes import KUBERNETES
@@ -167,8 +168,3 @@ def gpu_resources(plan: Plan) -> tuple[str, ...]:
         profiles = {profile for entry in layout.entries for profile in entry.instances if parse_profile(profile)}
         found.update(map(mig_resource, profiles))
     return tuple(sorted(found))
-
-
-def mig_resource(profile: str) -> str:
-    """What a partition is published as where each profile has a resource of its own."""
-    return f"nvidia.com/mig-{resource_suffix(profile)}"

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.discovered import AKS_NODE_POOL_LABEL, EKS_NODE_POOL_LABEL, GKE_NODE_POOL_LABEL
 
 Labels = Mapping[str, str]
 Taints = Sequence[Mapping[str, str]]
@@ -98,14 +99,11 @@ def _eks_names(name: str) -> None:
 
 
 _CLOUDS: Final[Mapping[str, _Cloud]] = {
-    "cloud.google.com/gke-nodepool": _Cloud(_gke, _gke_names),
-    "eks.amazonaws.com/nodegroup": _Cloud(_eks, _eks_names),
-    "kubernetes.azure.com/agentpool": _Cloud(_aks, _aks_names),
+    GKE_NODE_POOL_LABEL: _Cloud(_gke, _gke_names),
+    EKS_NODE_POOL_LABEL: _Cloud(_eks, _eks_names),
+    AKS_NODE_POOL_LABEL: _Cloud(_aks, _aks_names),
 }
 """By the label of nodes that says which node pool they are in."""
-
-NODE_POOL_LABELS: Final = (*_CLOUDS, "karpenter.sh/nodepool")
-"""The same labels, and Karpenter's: whoever makes the nodes labels those of one node pool alike."""
 
 
 def _equals(labels: Labels) -> list[str]:

@@ -48,7 +48,6 @@ UnitKey = tuple[str, str]
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
-HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
 """`false` keeps mig-manager off a node: the operator sets this label where it is absent, and leaves what it finds.
@@ -56,7 +55,6 @@ MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
 (`addGPUStateLabels` in `controllers/state_manager.go` of NVIDIA/gpu-operator; the DaemonSet selects `true`.)
 """
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
-GPU_RESOURCE = "nvidia.com/gpu"
 MAIN_CONTAINER = "main"
 """What the container of a workload is called that its policy describes; annotations may have it in their keys."""
 

@@ -12,7 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Mig, Mps, Pool, Shares
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.plan import Mig, Mps, Pool, Shares
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2

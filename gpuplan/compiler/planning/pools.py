@@ -8,15 +8,15 @@ from fractions import Fraction as Ratio
 from typing import Final, assert_never
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.catalog import Gpu, parse_profile, resource_suffix
+from gpuplan.compiler.catalog import Gpu, parse_profile
 from gpuplan.compiler.planning.amounts import of_node
 from gpuplan.compiler.planning.context import Context
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.compiler.planning.layouts import entry_of, is_divided_alike, make_layout
 from gpuplan.compiler.planning.placement.placing import Refusal
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     MIG_MANAGER_LABEL,
     POOL_LABEL,
@@ -401,7 +401,7 @@ def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, .
     shares = mig.time_slicing.find(name) if mig.time_slicing else None
     replicas = max(shares.number, 1) if shares else 1
     is_single = mig.spec.strategy is MigStrategy.SINGLE
-    resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
+    resource = GPU_RESOURCE if is_single else mig_resource(name)
     return _unit(
         name,
         _shared(mig.time_slicing, resource) if mig.time_slicing and shares else resource,
@@ -418,7 +418,7 @@ def _on_demand(name: str, gpu: Gpu, nodes: Nodes) -> Unit:
     profile = gpu.find_profile(name)
     most = profile.max_instances if profile else 0
     memory, slices = profile_memory_mib(gpu, name, 1), Ratio(_compute_slices(gpu, name))
-    resource = f"nvidia.com/mig-{resource_suffix(name)}"
+    resource = mig_resource(name)
     return _unit(name, resource, (most,) * nodes.gpus_per_node, nodes, slices, memory, Isolation.HARDWARE)
 
 

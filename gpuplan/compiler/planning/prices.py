@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.planning.discovered import INSTANCE_TYPE_LABEL
 from gpuplan.compiler.planning.plan import (
     Amount,
     DynamicMig,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 HOURS_PER_MONTH: Final = 730
 """A twelfth of a year of 365 days, as clouds count a month."""
-
-INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
-"""The type of a node as its cloud calls it (https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
 
 Money = Ratio
 """An amount of the cluster's currency for an hour."""

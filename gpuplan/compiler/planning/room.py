@@ -8,7 +8,8 @@ from typing import Any
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.amounts import per_node
-from gpuplan.compiler.planning.plan import HOST_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Counted, Pool, Workload
+from gpuplan.compiler.planning.discovered import HOST_LABEL
+from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Counted, Pool, Workload
 from gpuplan.compiler.planning.pod_patches import items, mapping, patched_containers, spec_of_patch
 from gpuplan.compiler.planning.requests import asked_by_pod
 from gpuplan.compiler.planning.serving import is_called

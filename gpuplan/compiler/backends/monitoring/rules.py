@@ -24,6 +24,7 @@ from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.compiler.planning.alerts import AlertName
 from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES, MIG_STATE_LABEL
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
 from gpuplan.compiler.planning.kai import queues
@@ -31,7 +32,6 @@ from gpuplan.compiler.planning.kueue import cluster_queue, counted_resource, cou
 from gpuplan.compiler.planning.node_features import matches_boards
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Amount,
@@ -113,9 +113,6 @@ def sanitized(name: str) -> str:
 
 
 # --- Labels of nodes ---------------------------------------------------------------------------------------------
-
-MIG_STATE_LABEL: Final = f"{MIG_CONFIG_LABEL}.state"
-"""mig-manager's word on its last attempt: pending, rebooting, success or failed."""
 
 NODE_LABELS: Final = (POOL_LABEL, MIG_CONFIG_LABEL, MIG_STATE_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 """The node labels that kube-state-metrics has to show: `--metric-labels-allowlist=nodes=[...]`."""
@@ -602,7 +599,7 @@ def _mig_resources(plan: Plan) -> list[str]:
             for pool in plan.parts
             if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
             for item in published(pool)
-            if item.resource.startswith("nvidia.com/mig-")
+            if item.resource.startswith(MIG_RESOURCES)
         }
     )
 

@@ -20,6 +20,7 @@ from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.manifests.selectors import holds
 from gpuplan.compiler.manifests.shapes import shape_of_pods
 from gpuplan.compiler.manifests.strategic import Patched, patched
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
@@ -356,7 +357,7 @@ def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str
 
 
 def _is_of_gpus(plan: Plan, resource: str) -> bool:
-    return resource in gpu_resources(plan) or resource.startswith(("nvidia.com/gpu", "nvidia.com/mig-"))
+    return resource in gpu_resources(plan) or resource.startswith((GPU_RESOURCE, MIG_RESOURCES))
 
 
 def _shown(laid: _Laid, route: Path, inner: Path) -> str:

@@ -8,6 +8,7 @@ from itertools import combinations
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import inside, mapping, value_at
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.discovered import GPU_PRESENT_LABEL
 from gpuplan.compiler.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, has_default_driver
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
@@ -127,4 +128,4 @@ def _is_fallback(found: Object) -> bool:
 def _selector(found: Object) -> Mapping[str, str]:
     """The labels that it asks for, less the one that all GPU nodes have."""
     labels = {key: str(value) for key, value in inside(found.body, "spec", "nodeSelector").items()}
-    return {key: value for key, value in labels.items() if (key, value) != ("nvidia.com/gpu.present", "true")}
+    return {key: value for key, value in labels.items() if (key, value) != (GPU_PRESENT_LABEL, "true")}

@@ -13,6 +13,7 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, default_driver, find_line, lines
+from gpuplan.compiler.planning.discovered import DRIVER_LABEL
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.compiler.policy.models import (
     NVIDIA_CHARTS,
@@ -358,7 +359,6 @@ def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
     return spec
 
 
-_RUNNING_DRIVER: Final = "nvidia.com/cuda.driver-version.full"
 _DRIVER: Final = regex(r"\d{3,4}\.\d{1,4}(\.\d{1,4})?")
 
 
@@ -368,7 +368,7 @@ def _driver(reader: Reader, driver: Mapping[str, Any], version: str) -> Spec:
     stated = text(driver.get("version"))
     if driver.get("enabled") is False:
         found["enabled"] = False
-        stated = only(item.labels.get(_RUNNING_DRIVER, "") for item in reader.nodes)
+        stated = only(item.labels.get(DRIVER_LABEL, "") for item in reader.nodes)
     if stated != default_driver(version) and _DRIVER.fullmatch(stated):
         found["version"] = stated
     return found

@@ -10,26 +10,17 @@ from typing import Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.catalog import Gpu, Profile, load
+from gpuplan.compiler.planning.discovered import (
+    COMPUTE_MAJOR_LABEL,
+    COMPUTE_MINOR_LABEL,
+    MEMORY_LABEL,
+    NODE_OF_FEATURES_LABEL,
+    PCI_LABEL,
+    bare_product,
+    shown_product,
+    unshared_product,
+)
 from gpuplan.features.live.dump import Dump
-
-PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
-COUNT_LABEL: Final = "nvidia.com/gpu.count"
-
-_SHARED: Final = "-SHARED"
-_MIG: Final = "-MIG-"
-"""What GPU Feature Discovery adds to a product's name where its GPUs are shared, and where MIG devices are published as
-GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin).
-"""
-
-
-def bare_product(label: str) -> str:
-    """The product of whole GPUs that a value of the label is about."""
-    return label.removesuffix(_SHARED).partition(_MIG)[0]
-
-
-def is_of_mig_devices(label: str) -> bool:
-    """Whether the label counts MIG devices, and says what one of these has."""
-    return _MIG in label
 
 
 @cache
@@ -50,16 +41,13 @@ def find_by_pci(devices: Iterable[str]) -> Gpu | None:
 
 def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
     """The profile of the MIG devices that the label counts; None where it counts whole GPUs."""
-    suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
-    return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
+    product, shown = bare_product(label), unshared_product(label)
+    return next((profile for profile in gpu.profiles if shown_product(product, profile=profile.name) == shown), None)
 
 
 # --- What NFD found ----------------------------------------------------------------------------------------------
 
 _NFD: Final = "nfd.k8s-sigs.io"
-_NODE_OF_FEATURE: Final = "nfd.node.kubernetes.io/node-name"
-_LABEL: Final = regex(r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de_([0-9a-f]{4})(?:_[0-9a-f_]*)?\.present")
-"""Where NFD was told to name devices by more than class and vendor (`deviceLabelFields` of its source `pci`)."""
 _ID: Final = regex(r"[0-9a-f]{4}")
 
 
@@ -67,7 +55,7 @@ def devices_by_node(dump: Dump) -> Mapping[str, frozenset[str]]:
     """The PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
     found: dict[str, frozenset[str]] = {}
     for item in dump.of_kind(_NFD, "NodeFeature"):
-        node = item.labels.get(_NODE_OF_FEATURE, item.name)
+        node = item.labels.get(NODE_OF_FEATURES_LABEL, item.name)
         parts = inside(item.body, "spec", "features", "instances", "pci.device")
         elements = [inside(mapping(element), "attributes") for element in sequence(parts.get("elements"))]
         found[node] = frozenset(filter(None, map(_device, elements)))
@@ -81,7 +69,7 @@ def _device(attributes: Mapping[str, object]) -> str:
 
 
 def devices_of_labels(labels: Iterable[str]) -> frozenset[str]:
-    return frozenset(f"10de:{match[1]}" for label in labels if (match := _LABEL.fullmatch(label)))
+    return frozenset(f"10de:{match[1]}" for label in labels if (match := PCI_LABEL.fullmatch(label)))
 
 
 # --- Models that the catalog lacks -------------------------------------------------------------------------------
@@ -97,10 +85,10 @@ def described(
     labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
 ) -> Iterator[tuple[str, object]]:
     """The fields of a `Gpu`, as far as a node with whole GPUs says them."""
-    memory = labels.get("nvidia.com/gpu.memory", "")
+    memory = labels.get(MEMORY_LABEL, "")
     if memory.isdigit():
         yield "memoryMiB", int(memory)
-    major, minor = (labels.get(f"nvidia.com/gpu.compute.{part}", "") for part in ("major", "minor"))
+    major, minor = (labels.get(label, "") for label in (COMPUTE_MAJOR_LABEL, COMPUTE_MINOR_LABEL))
     if major.isdigit() and minor.isdigit():
         yield "computeCapability", f"{major}.{minor}"
     yield "products", sorted(set(products))

@@ -9,12 +9,13 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import mapping, sequence
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.catalog import Gpu, load, parse_profile, resource_suffix
+from gpuplan.compiler.catalog import Gpu, load, parse_profile
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.mig import mig_errors
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Layout
+from gpuplan.compiler.planning.plan import Layout
 from gpuplan.compiler.policy.models import Devices, MigStrategy
 from gpuplan.features.live.pools.files import ConfigFile
 
@@ -237,7 +238,7 @@ def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> 
         instances = entry.instances if entry and entry.mig_enabled else {"": 1}
         for name, number in instances.items():
             is_gpu = not name or strategy == MigStrategy.SINGLE
-            resource = GPU_RESOURCE if is_gpu else f"nvidia.com/mig-{resource_suffix(name)}"
+            resource = GPU_RESOURCE if is_gpu else mig_resource(name)
             found[resource] = found.get(resource, 0) + number
     return found
 

@@ -8,10 +8,9 @@ from itertools import chain, count
 from typing import Final
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
+from gpuplan.compiler.planning.discovered import NODE_POOL_LABELS, bare_product, is_of_mig_devices, unshared_product
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
-from gpuplan.features.live.pools.boards import bare_product, is_of_mig_devices
 from gpuplan.features.live.pools.claims import Claim, Part
 from gpuplan.features.live.pools.divisions import policy_name
 from gpuplan.features.live.pools.machines import Machine
@@ -78,7 +77,7 @@ def _unlabelled(machine: Machine) -> tuple[object, ...]:
     """The MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
     if machine.labels.get(MIG_CONFIG_LABEL):
         return ()
-    mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
+    mode = unshared_product(machine.product) if is_of_mig_devices(machine.product) else ""
     return (mode, *(sorted(machine.published.items()) if machine.has_mig_devices else ()))
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.catalog import resource_suffix
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL
 from gpuplan.compiler.planning.plugin_configs import pool_of
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import MigStrategy
@@ -166,7 +166,7 @@ def _divided(shared: Shared) -> Iterator[str]:
     elif sliced:
         replicas = sliced["replicas"]
         profiles = profiles_of(shared.division) if isinstance(replicas, int) else list(replicas)
-        yield from (f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
+        yield from (mig_resource(profile) for profile in profiles)
 
 
 def _is_foreign(pool: str, key: str) -> bool:

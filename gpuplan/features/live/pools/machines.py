@@ -8,10 +8,18 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.discovered import (
+    COUNT_LABEL,
+    GPU_PRESENT_LABEL,
+    GPU_RESOURCE,
+    MIG_RESOURCES,
+    PASSING_TAINTS,
+    PRODUCT_LABEL,
+)
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.compiler.policy.models import Effect
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.pools.boards import COUNT_LABEL, PRODUCT_LABEL, devices_by_node, devices_of_labels
+from gpuplan.features.live.pools.boards import devices_by_node, devices_of_labels
 
 Taint = tuple[str, str, str]
 """Key, effect and value."""
@@ -49,17 +57,16 @@ class Machine(Value):
     @property
     def has_mig_devices(self) -> bool:
         """Whether it publishes MIG devices under names of their own."""
-        return any(name.startswith(_MIG_RESOURCES) for name in self.published)
+        return any(name.startswith(MIG_RESOURCES) for name in self.published)
 
     @property
     def has_gpus(self) -> bool:
         marks = (PRODUCT_LABEL, POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
-        is_present = self.labels.get("nvidia.com/gpu.present") == "true"
+        is_present = self.labels.get(GPU_PRESENT_LABEL) == "true"
         return is_present or bool(self.published or self.devices) or any(self.labels.get(mark) for mark in marks)
 
 
 _DIGITS: Final = 5
-_MIG_RESOURCES: Final = "nvidia.com/mig-"
 
 
 class Machines(NamedTuple):
@@ -97,29 +104,16 @@ def _machine(item: Item, devices: frozenset[str]) -> Machine:
 
 
 def _count(resource: str, value: object) -> int:
-    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", _MIG_RESOURCES))
+    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", MIG_RESOURCES))
     written = str(value)
     return int(written) if is_ours and written.isdigit() and len(written) < _DIGITS else 0
-
-
-_OTHERS_TAINTS: Final = (
-    "node.kubernetes.io/",
-    "node.cloudprovider.kubernetes.io/",
-    "node.cilium.io/",
-    "karpenter.sh/",
-    "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
-    "cloud.google.com/gke-quick-remove",
-    "cloud.google.com/impending-node-termination",
-)
-"""How keys of taints begin that come and go by themselves."""
 
 
 def _taints(written: object) -> Iterator[Taint]:
     effects = {effect.value for effect in Effect}
     for part in map(mapping, sequence(written)):
         key, effect = text(part.get("key")), text(part.get("effect"))
-        if key and effect in effects and not key.startswith(_OTHERS_TAINTS):
+        if key and effect in effects and not key.startswith(PASSING_TAINTS):
             yield key, effect, text(part.get("value"))
 
 

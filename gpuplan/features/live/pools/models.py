@@ -7,15 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.compiler.planning.discovered import bare_product, is_of_mig_devices
 from gpuplan.features.live.draft import Draft
-from gpuplan.features.live.pools.boards import (
-    bare_product,
-    described,
-    find_by_pci,
-    find_by_product,
-    gpu_name,
-    is_of_mig_devices,
-)
+from gpuplan.features.live.pools.boards import described, find_by_pci, find_by_product, gpu_name
 from gpuplan.features.live.pools.grouping import Group
 from gpuplan.features.live.pools.machines import Machine
 from gpuplan.features.live.pools.telling import Told

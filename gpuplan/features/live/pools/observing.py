@@ -9,9 +9,16 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin, Severity
 from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.base.wording import count
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.compiler.planning.discovered import (
+    GKE_BOARD_LABEL,
+    GKE_SHARING_LABELS,
+    GPU_RESOURCE,
+    MIG_STATE_LABEL,
+    PRODUCT_LABEL,
+    bare_product,
+)
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.pools.boards import bare_product
 from gpuplan.features.live.pools.divisions import published_by
 from gpuplan.features.live.pools.grouping import Group
 from gpuplan.features.live.pools.machines import Machine
@@ -30,7 +37,7 @@ def tell_of_published(found: Group, board: Board, spec: Mapping[str, Any], share
     if not wrong:
         return
     first = wrong[0]
-    state = first.labels.get("nvidia.com/mig.config.state", "")
+    state = first.labels.get(MIG_STATE_LABEL, "")
     told.say(
         NODES_NOT_SAID,
         first.at / "status",
@@ -39,7 +46,7 @@ def tell_of_published(found: Group, board: Board, spec: Mapping[str, Any], share
         label=f"`{first.name}` has {_spelt(first.published)}",
         notes=(
             f"as the nodes are labelled it is {_spelt(expected)}",
-            *((f"`nvidia.com/mig.config.state` is `{state}` there",) if state else ()),
+            *((f"`{MIG_STATE_LABEL}` is `{state}` there",) if state else ()),
         ),
         help="find out why before the first sync; the pool says what labels and files ask for",
         drafts=(f"Pool {found.pool}",),
@@ -76,16 +83,9 @@ def tell_of_gke(found: Group, told: Told) -> bool:
 
 
 def _gke_marks(machine: Machine) -> list[str]:
-    return [mark for mark in _GKE_SHARING if machine.labels.get(mark)]
+    return [mark for mark in GKE_SHARING_LABELS if machine.labels.get(mark)]
 
 
-_GKE_SHARING: Final = (
-    "cloud.google.com/gke-gpu-partition-size",
-    "cloud.google.com/gke-gpu-sharing-strategy",
-    "cloud.google.com/gke-max-shared-clients-per-gpu",
-)
-"""https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi, .../concepts/timesharing-gpus"""
-_GKE_BOARD: Final = "cloud.google.com/gke-accelerator"
 _WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 """https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
 
@@ -109,12 +109,12 @@ def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
 def tell_of_unknown(found: Group, told: Told) -> None:
     first = found.claim.first
     place = found.machines[0].at / "metadata" / "labels" if found.machines else first.at
-    is_gkes = bool(found.machines and found.machines[0].labels.get(_GKE_BOARD))
+    is_gkes = bool(found.machines and found.machines[0].labels.get(GKE_BOARD_LABEL))
     told.say(
         NODES_NOT_SAID,
         place,
         f"nothing says which GPU model the nodes of pool `{found.pool}` have",
-        label="no `nvidia.com/gpu.product`" if found.machines else "none of its nodes is in the dump",
+        label=f"no `{PRODUCT_LABEL}`" if found.machines else "none of its nodes is in the dump",
         notes=(
             "GPU Feature Discovery writes the label where the driver runs",
             *((f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes",) * is_gkes),

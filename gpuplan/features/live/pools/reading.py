@@ -9,6 +9,7 @@ from itertools import chain, count as numbers
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.compiler.planning.discovered import is_of_mig_devices
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
@@ -17,7 +18,6 @@ from gpuplan.features.live.clusters import node_labels
 from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.draft import Draft, Found
 from gpuplan.features.live.dump import Dump
-from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.claims import Kept, Part, read_claims
 from gpuplan.features.live.pools.delivering import read_disruption
 from gpuplan.features.live.pools.divisions import Entry, read_entries

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.catalog import Gpu, resource_suffix
+from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.planning.discovered import MIG_STRATEGY_LABEL, is_of_mig_devices, mig_resource
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
-from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.claims import Part
 from gpuplan.features.live.pools.divisions import Entry, profiles_of
 from gpuplan.features.live.pools.files import ConfigFile
@@ -144,7 +144,7 @@ class Sharing:
         stated = self.operator.strategy if self.operator.strategy in known else config.strategy
         if stated in known:
             return stated
-        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in found.machines}
+        labels = {machine.labels.get(MIG_STRATEGY_LABEL, "") for machine in found.machines}
         if labels & known:
             return min(labels & known)
         is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
@@ -190,12 +190,10 @@ def _counted(found: Group) -> int:
 
 def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
     """The MIG devices that a node publishes, by profile."""
-    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
 
 def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
     """Names of another driver by which a node publishes MIG devices."""
-    return frozenset(
-        name for name in gpu.legacy_names if f"nvidia.com/mig-{resource_suffix(name)}" in machine.published
-    )
+    return frozenset(name for name in gpu.legacy_names if mig_resource(name) in machine.published)

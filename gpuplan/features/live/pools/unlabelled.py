@@ -7,10 +7,11 @@ from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.planning.discovered import is_of_mig_devices, mig_resource
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
-from gpuplan.features.live.pools.boards import is_of_mig_devices, profile_of_product
+from gpuplan.features.live.pools.boards import profile_of_product
 from gpuplan.features.live.pools.divisions import (
     Division,
     Entry,
@@ -89,7 +90,7 @@ def _found(found: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
 
 def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
     """The instances of each GPU, where all have the same; nothing where that cannot be."""
-    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
     if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
         return {}
     return {by_suffix[name]: number // gpus for name, number in published.items()}

@@ -7,10 +7,9 @@ from functools import cached_property
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.planning import node_patterns
-from gpuplan.compiler.planning.plan import HOST_LABEL, POOL_LABEL, Plan, Pool
+from gpuplan.compiler.planning.discovered import HOST_LABEL, PRODUCT_LABEL
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.features.live.dump import Dump, Item
-
-_PRODUCT = "nvidia.com/gpu.product"
 
 
 class Matching(Value, eq=False):
@@ -36,7 +35,9 @@ class Matching(Value, eq=False):
         products = [product.label for product in pool.gpu.products]
         hosts = pool.nodes.names
         return all(
-            known.get(key) == value or (key == _PRODUCT and value in products) or (key == HOST_LABEL and value in hosts)
+            known.get(key) == value
+            or (key == PRODUCT_LABEL and value in products)
+            or (key == HOST_LABEL and value in hosts)
             for key, value in labels.items()
         )
 

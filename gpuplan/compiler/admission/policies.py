@@ -355,7 +355,7 @@ def _facts(setting: _Setting) -> set[str]:
         "elastic": setting.scheduler.suspends_jobs and bool(setting.elastic_kinds),
         "crosses-pools": setting.scheduler.crosses_pools,
         "finds-pools": setting.scheduler.finds_pools,
-        "fractions": setting.scheduler.has_fractions,
+        "fractions": setting.scheduler.supports("fraction"),
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
         "grace": setting.grace_seconds is not None,
         "probe-hosts": setting.kubernetes >= _PROBE_HOSTS,

@@ -168,7 +168,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the classes that the tenant's pods may have in `priorityClasses`.
     """
-    if not plan.scheduler.evicts_by_priority_alone:
+    if plan.scheduler.reclaims:
         return
     without = max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
     evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]

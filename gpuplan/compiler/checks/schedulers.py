@@ -195,7 +195,7 @@ def never_evicted_not_kept() -> None:
     """
 
 
-@_lost("GPU534", "fraction-does-not-grow", "fraction-range", when=lambda plan: plan.scheduler.has_fractions)
+@_lost("GPU534", "fraction-does-not-grow", "fraction-range", when=lambda plan: plan.scheduler.supports("fraction"))
 def fraction_does_not_grow() -> None:
     """A workload asks for a range of a GPU, and the scheduler hands out fixed fractions.
 
@@ -384,7 +384,7 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     """
     loses_shares = plan.scheduler.capability("shares").support is Support.IMPOSSIBLE
     for pool in plan.parts:
-        if isinstance(pool.sharing, Fraction) and not plan.scheduler.has_fractions:
+        if isinstance(pool.sharing, Fraction) and not plan.scheduler.supports("fraction"):
             yield _fraction_without_scheduler(plan, pool)
         elif pool.shares and loses_shares:
             yield _shares_without_count(plan, pool, pool.shares.at)

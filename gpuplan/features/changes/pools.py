@@ -737,7 +737,7 @@ def _chosen(pool: Pool) -> str:
 
 
 def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and step.after.scheduler.places_by_pool:
+    if old.spec.placement is not new.spec.placement and step.after.scheduler.supports("placement"):
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         what = f"pods are placed otherwise: {how}"
         yield Change(*of(step.after, new), ChangeClass.ADMISSION, what, "new pods go to other nodes")
@@ -811,7 +811,7 @@ def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
     scheduler = step.after.scheduler
-    if old.spec.topology == new.spec.topology or not scheduler.reads_topology:
+    if old.spec.topology == new.spec.topology or not scheduler.supports("topology"):
         return
     change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
     if not scheduler.has_topologies:  # a page says it, and nothing obeys that

@@ -211,7 +211,7 @@ def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
 def _division(plan: Plan, quota: Quota) -> object:
     """How a quota is split among namespaces, and lent where the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
-    lends = plan.scheduler.bounds_lending and quota.lendable < quota.guaranteed
+    lends = plan.scheduler.supports("lendable") and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
 
 
@@ -326,7 +326,7 @@ def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
     if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
         texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != rank and scheduler.ranks_surplus:
+    if old.spec.surplus.rank != rank and scheduler.supports("surplus-rank"):
         texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, rank)}")
     if old.spec.protect != new.spec.protect and scheduler.protects is not Protects.NOBODY:
         texts.append("its pods are protected for another time")
@@ -408,7 +408,7 @@ def _obeys_preemptible(step: Step, name: str) -> bool:
     if after.scheduler.leaves_preemption_to_queues:
         old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
         return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
-    named = (item.priority_class for item in after.workloads if after.scheduler.labels_preemptible)
+    named = (item.priority_class for item in after.workloads if after.scheduler.preemptibility_label)
     return any(found is not None and found.name == name for found in named)
 
 

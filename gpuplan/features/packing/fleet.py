@@ -281,4 +281,8 @@ _SHARES: Final = (Way.TIME_SLICING, Way.MPS)
 def may_share(plan: Plan, pools: Iterable[Pool]) -> bool:
     """Whether GPUs that no pool shares so today may be time-sliced, or shared by MPS."""
     is_claimed = any(pool.spec.allocation is Allocation.DRA for pool in pools)
-    return not plan.scheduler.has_fractions and not is_claimed and plan.cluster.spec.platform is not Platform.OPENSHIFT
+    return (
+        not plan.scheduler.supports("fraction")
+        and not is_claimed
+        and plan.cluster.spec.platform is not Platform.OPENSHIFT
+    )

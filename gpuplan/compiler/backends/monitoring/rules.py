@@ -573,7 +573,7 @@ def _asking_pods(plan: Plan, resources: Collection[str]) -> Iterator[str]:
         yield series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
     if uses_claims(plan):
         yield "kube_pod_resourceclaim_info"
-    if plan.scheduler.has_fractions:
+    if plan.scheduler.supports("fraction"):
         yield series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1])
 
 

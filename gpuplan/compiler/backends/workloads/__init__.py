@@ -29,7 +29,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
     """The class, where a label of the work says whether it may be evicted."""
     named = workload.priority_class
-    return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
+    return about(named) if plan.scheduler.preemptibility_label and named is not None else ()
 
 
 def _fallbacks(plan: Plan, workload: Workload) -> tuple[Subject, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.catalog.schedulers import Capability, capability
+from gpuplan.compiler.catalog.schedulers import Capability, Support, capability
 from gpuplan.compiler.policy.models import SchedulerKind
 
 
@@ -56,12 +56,6 @@ class SchedulerTraits(Value):
     """Whether it counts what tenants use. Without, a ResourceQuota counts each namespace by itself."""
 
     most_levels: int | None
-    bounds_lending: bool
-    ranks_surplus: bool
-
-    states_surplus: bool
-    """Whether what nobody has a guarantee on is written down for it."""
-
     own_kinds_in: tuple[str, ...]
     """The projects in whose API groups it has kinds of its own, which their definitions do not describe."""
 
@@ -97,9 +91,6 @@ class SchedulerTraits(Value):
 
     # --- What it hands out
 
-    has_fractions: bool
-    """Whether it hands out fractions of a GPU."""
-
     reads_sizes_from_names: bool
     """Whether a MIG device costs what the name of its resource says, and nothing where that cannot be read."""
 
@@ -114,15 +105,8 @@ class SchedulerTraits(Value):
     crosses_pools: bool
     """Whether one pod may wait for any of several pools."""
 
-    tolerates_taints: bool
-    """Whether it adds tolerations of a pool's taints to pods."""
-
-    places_by_pool: bool
-
     reservation_namespace: str
     """Where pods of its own hold the GPUs that it hands out fractions of; empty where there are none."""
-
-    reads_topology: bool
 
     has_topologies: bool
     """Whether a pool's topology is an object, whose levels can never be changed."""
@@ -141,14 +125,13 @@ class SchedulerTraits(Value):
     preemptibility_label: str
     """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""
 
-    @property
-    def labels_preemptible(self) -> bool:
-        """Whether work says by a label that it is preemptible."""
-        return bool(self.preemptibility_label)
-
     def capability(self, concept: str) -> Capability:
-        """How it keeps a concept of the capability matrix."""
+        """Return how the scheduler supports a concept of the capability matrix."""
         return capability(concept, self.kind.value)
+
+    def supports(self, concept: str) -> bool:
+        """Whether the scheduler supports a concept of the capability matrix at least in part."""
+        return self.capability(concept).support is not Support.IMPOSSIBLE
 
     @property
     def has_queues_for_all_pools(self) -> bool:
@@ -164,10 +147,6 @@ class SchedulerTraits(Value):
     def reclaims(self) -> bool:
         """Whether it takes back what is guaranteed to others."""
         return self.evicts is not Evicts.BY_PRIORITY
-
-    @property
-    def evicts_by_priority_alone(self) -> bool:
-        return self.evicts is Evicts.BY_PRIORITY
 
     @property
     def leaves_preemption_to_queues(self) -> bool:

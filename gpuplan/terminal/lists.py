@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from gpuplan.terminal.verbs import option
 
 if TYPE_CHECKING:
-    from gpuplan.compiler.base.bodies import Body
+    from gpuplan.compiler.base.plain import Body
     from gpuplan.compiler.planning.node_list import Node
 
 LARGEST: Final = 2**30

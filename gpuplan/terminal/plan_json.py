@@ -19,8 +19,8 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.planning import plan as parts
 from gpuplan.compiler.planning.amounts import guaranteed_gpus
+from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
-from gpuplan.compiler.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Plan, said
 from gpuplan.compiler.planning.preemption import Eviction

@@ -14,7 +14,7 @@ from gpuplan.compiler.catalog.operators import DriverDefect, DriverEffect, drive
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import gpu_numbers, repeats
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
-from gpuplan.compiler.planning.drivers import stated_driver
+from gpuplan.compiler.planning.gpu_operator import stated_driver
 from gpuplan.compiler.planning.layouts import is_divided_alike
 from gpuplan.compiler.planning.placement.layouts import nearest_layouts
 from gpuplan.compiler.planning.placement.placing import Refusal, RefusedBy, fits

@@ -8,9 +8,8 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
+from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies, is_held_by_rules
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.policy.models import Platform, PodSecurity
 
 

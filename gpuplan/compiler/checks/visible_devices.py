@@ -7,9 +7,9 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.gpu_operator import has_fractions, is_closed, is_told, starts_all_containers
 from gpuplan.compiler.planning.grants import has_admission_policies
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.planning.visible_devices import has_fractions, is_closed, is_told, starts_all_containers
 from gpuplan.compiler.policy.models import Install
 
 _FIELD: Final = "closeVisibleDevices"

@@ -19,11 +19,9 @@ from gpuplan.compiler.planning.discovered import HOST_LABEL
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.grants import refuses_more_than_one
 from gpuplan.compiler.planning.plan import Fraction, FractionRequest, Isolation, Plan, Workload
-from gpuplan.compiler.planning.pod_patches import items, mapping, patched_containers
+from gpuplan.compiler.planning.pods import items, mapping, patched_containers, room_on_node, volumes_of
 from gpuplan.compiler.planning.pools import gpu_memory_mib
-from gpuplan.compiler.planning.room import room_on_node
 from gpuplan.compiler.planning.serving import is_called
-from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.planning.workspaces import FILES, files_of
 from gpuplan.compiler.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
 

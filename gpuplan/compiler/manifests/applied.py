@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from gpuplan.compiler.base.aliases import has_few_aliases
+from gpuplan.compiler.base.depth import has_few_aliases
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple

@@ -15,8 +15,7 @@ from os.path import realpath, relpath, sep
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from gpuplan.compiler.base.aliases import has_few_aliases
-from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, is_deep
+from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, has_few_aliases, is_deep
 from gpuplan.compiler.base.diagnostics import (
     Diagnostic,
     Finding,

@@ -1,16 +1,16 @@
-"""CPU, memory and pods in whole numbers: what policies write, what nodes have, and what follows from units."""
+"""CPU, memory and pods as whole numbers: of policies, of nodes, and as they follow from units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil, floor
+from typing import TypeVar
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import byte_quantity, exact_quantity, quantity
 from gpuplan.compiler.planning.plan import Amount, Compute, Counted, DynamicMig, Nodes, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import models
 
@@ -238,3 +238,16 @@ def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amou
     weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in tenant.spec.namespaces}
     whole = sum(weights.values(), Ratio(0))
     return portion_of(amount, weights, whole)[namespace] if whole else 0
+
+
+_Part = TypeVar("_Part", bound=Hashable)
+
+
+def portion_of(amount: int, weights: Mapping[_Part, Ratio], total: Ratio) -> Mapping[_Part, int]:
+    """The largest remainders: parts that add up to the amount, and differ from the exact ones by less than one."""
+    exact = {name: amount * weight / total for name, weight in weights.items()}
+    parts = {name: int(part) for name, part in exact.items()}
+    rest = amount - sum(parts.values())
+    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:rest]:
+        parts[name] += 1
+    return parts

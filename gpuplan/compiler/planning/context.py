@@ -9,9 +9,9 @@ from typing import TypeVar
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Catalog, Gpu
+from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
 from gpuplan.compiler.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
-from gpuplan.compiler.planning.unknown_gpus import unknown_gpu
 from gpuplan.compiler.policy import models
 
 T = TypeVar("T")

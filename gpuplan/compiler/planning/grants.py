@@ -1,20 +1,22 @@
-"""What a tenant's pods may ask for in one namespace: the facts that quotas and admission policies both need."""
+"""Permissions of a tenant's members and pods, as quotas, roles and admission policies enforce them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import parse_profile
-from gpuplan.compiler.planning.capping import knows_admission_policies
+from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.kai import queue_of
-from gpuplan.compiler.planning.plan import Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.compiler.planning.projects import seconds
-from gpuplan.compiler.planning.schedulers import SchedulerTraits
+from gpuplan.compiler.planning.plan import Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.projects import portion, seconds
+from gpuplan.compiler.planning.schedulers import SchedulerTraits, knows_admission_policies
 from gpuplan.compiler.planning.schedulers.kubernetes import KUBERNETES
-from gpuplan.compiler.policy.models import Admission
+from gpuplan.compiler.planning.subjects import every
+from gpuplan.compiler.policy.models import Admission, Cap, Effect, Member, PodSecurity
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
@@ -168,3 +170,145 @@ def gpu_resources(plan: Plan) -> tuple[str, ...]:
         profiles = {profile for entry in layout.entries for profile in entry.instances if parse_profile(profile)}
         found.update(map(mig_resource, profiles))
     return tuple(sorted(found))
+
+
+class Account(NamedTuple):
+    """Whom a RoleBinding names; ``field`` is that of the policy which names it."""
+
+    kind: str
+    name: str
+    field: str
+
+
+def account_of(member: Member) -> Account:
+    """A service account is a user by its user name: the authorizer sees both alike.
+
+    (`appliesToUser` in `pkg/registry/rbac/validation/rule.go` of kubernetes/kubernetes.)
+    """
+    if member.user is not None:
+        return Account("User", member.user, "user")
+    return Account("Group", member.group or "", "group")
+
+
+def role_of(member: Member) -> str:
+    """The name of the ClusterRole."""
+    return member.cluster_role or member.role.value
+
+
+def role_field(member: Member) -> str:
+    """The field of the policy that names the role."""
+    return "clusterRole" if member.cluster_role else "role"
+
+
+RDMA_LABEL: Final = "gpuplan.dev/rdma"
+"""On the namespaces of such tenants: their level of Pod Security is `privileged`, and an admission policy of gpuplan's
+chooses them by it. It comes and goes with the level in one request, and the policy is on every cluster: so pods are
+never held to nothing. No role of a tenant may change a Namespace."""
+
+
+def is_held_by_rules(tenant: Tenant) -> bool:
+    """Whether the rules of an admission policy stand in for the tenant's level of Pod Security."""
+    return bool(tenant.spec.allow.rdma) and tenant.spec.allow.pod_security is PodSecurity.BASELINE
+
+
+def network_resources(plan: Plan) -> tuple[str, ...]:
+    """All that some tenant may ask for, and so no other one, sorted."""
+    return tuple(sorted({resource for tenant in plan.tenants for resource in tenant.spec.allow.rdma}))
+
+
+def whose_network(plan: Plan) -> tuple[Subject, ...]:
+    """What objects are about that follow from what other tenants may ask for; nothing where none may."""
+    return every(Tenant) if network_resources(plan) else ()
+
+
+def places_of(plan: Plan, resource: str) -> Iterator[Origin]:
+    """Where tenants are granted a network resource."""
+    for tenant in plan.tenants:
+        for index, listed in enumerate(tenant.spec.allow.rdma):
+            if listed == resource:
+                yield tenant.at / "allow" / "rdma" / index
+
+
+Barrier = tuple[tuple[str, str, str], ...]
+"""The taints of a node that keep pods off, each as its key, its value and its effect; `ANY` stands for any value."""
+
+ANY: Final = "*"
+
+_USUAL: Final[tuple[Barrier, ...]] = (
+    (("node-role.kubernetes.io/control-plane", ANY, Effect.NO_SCHEDULE.value),),
+    (("node-role.kubernetes.io/master", ANY, Effect.NO_SCHEDULE.value),),
+    ((GPU_RESOURCE, ANY, Effect.NO_SCHEDULE.value),),
+)
+"""What kubeadm taints control planes with, the older name of it, and what managed services taint GPU nodes with."""
+
+
+TOLERATIONS_RULE: Final = "tolerations-within-pools"
+"""The admission rule that lets no pod tolerate them without a granted pool."""
+
+
+def is_closed(plan: Plan, pool: Pool) -> bool:
+    """Whether tenants' pods come to the pool's nodes by a grant alone, those without GPUs too."""
+    is_held = TOLERATIONS_RULE not in plan.cluster.spec.admission.without
+    return bool(pool.barrier) and is_held and has_admission_policies(plan.cluster)
+
+
+def barriers(plan: Plan) -> tuple[Barrier, ...]:
+    """Each set of taints that a pod has to tolerate for the nodes of some pool, or of the control plane, sorted.
+
+    A usual one covers those of its key alone, whatever their values.
+    """
+    covered = {(key, effect) for ((key, _, effect),) in _USUAL}
+    closed = ([(taint.key, taint.value, taint.effect.value) for taint in pool.barrier] for pool in plan.pools)
+    sets = {tuple(sorted(taints)) for taints in closed}
+    own = {taints for taints in sets if taints and not (len(taints) == 1 and (taints[0][0], taints[0][2]) in covered)}
+    return tuple(sorted({*_USUAL, *own}))
+
+
+def is_kept(quota: Quota, cap: Cap) -> bool:
+    """Whether a ResourceQuota can bound a class: it counts pods by what their containers ask for.
+
+    Claims have no class, and a fraction is no resource. Where queues cap there is none: it would refuse some pods of
+    work that a queue has let in as a whole.
+    """
+    return cap is not Cap.QUEUE and quota.unit.resource is not None and not quota.unit.device_class
+
+
+def class_cap(tenant: Tenant, quota: Quota, namespace: str, priority_class: str) -> Amount | None:
+    """What pods of a class may use of a quota in a namespace: of what is divided, the same part; at most the cap."""
+    limit, cap = quota.class_limits.get(priority_class), quota.caps[namespace]
+    if limit is None:
+        return cap
+    part = portion(quota, tenant.spec.namespaces, namespace, limit) if quota.split else limit
+    return part if cap is None else min(part, cap)
+
+
+def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping[str, int]]:
+    """By class and by resource, where some quota says something of the class.
+
+    A ResourceQuota knows no nodes: quotas on one resource add up. Where one of them has no bound there is none, and
+    ``counted_with`` says which these are.
+    """
+    kept = [quota for quota in tenant.quotas if is_kept(quota, cap)]
+    found: dict[str, dict[str, int]] = {}
+    for name in dict.fromkeys(name for quota in kept for name in quota.class_limits):
+        for resource in dict.fromkeys(quota.unit.resource for quota in kept if name in quota.class_limits):
+            parts = [class_cap(tenant, quota, namespace, name) for quota in kept if quota.unit.resource == resource]
+            known = [part for part in parts if part is not None]
+            if resource is not None and len(known) == len(parts):
+                found.setdefault(name, {})[resource] = int(sum(known))
+    return found
+
+
+def counted_with(tenant: Tenant, quota: Quota, priority_class: str, cap: Cap) -> tuple[Quota, ...]:
+    """The quotas in other pools of which a ResourceQuota for the class counts the same resource: it knows no nodes."""
+    return tuple(
+        other
+        for other in tenant.quotas
+        if other.pool is not quota.pool
+        and other.unit.resource == quota.unit.resource
+        and is_kept(other, cap)
+        and any(
+            quota.caps[namespace] != 0 and class_cap(tenant, other, namespace, priority_class) != 0
+            for namespace in tenant.spec.namespaces
+        )
+    )

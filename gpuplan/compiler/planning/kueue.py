@@ -1,13 +1,19 @@
-"""What Kueue counts, and how workloads tell it what they want."""
+"""Kueue on a cluster: the names of its objects, the units that it counts, and its own Configuration."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from gpuplan.compiler.catalog.frameworks import Framework, enabled
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.catalog.frameworks import Framework, Slices, enabled, slices
+from gpuplan.compiler.catalog.operators import Version, parse_version
 from gpuplan.compiler.catalog.schedulers import release_read
+from gpuplan.compiler.manifests.bodies import given
+from gpuplan.compiler.manifests.provenance import Links, Routes, as_written, below, chosen
 from gpuplan.compiler.planning.dra import device_class_name
-from gpuplan.compiler.planning.plan import Cluster, Pool, Tenant, Unit
+from gpuplan.compiler.planning.grants import network_resources
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Cluster, Plan, Pool, Tenant, Unit, Workload
 from gpuplan.compiler.policy.models import Allocation
 
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
@@ -95,3 +101,149 @@ def local_queues(tenant: Tenant) -> tuple[str, ...]:
 def has_queue(tenant: Tenant) -> bool:
     """Whether a tenant may run something that is counted."""
     return tenant.has_work and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
+
+
+UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+"""Prefixes of resources that no quota counts, unless the policy has some of CPU or memory.
+
+A workload that asks for a resource that its queue does not cover is never admitted (`BlockUndeclared`); the alternative
+`IgnoreUndeclared` would let GPUs through that no quota covers."""
+
+
+def configuration(plan: Plan) -> dict[str, Any]:
+    """All of it: what follows from the plan, and what the policy adds."""
+    settings, body = plan.cluster.scheduler.spec.kueue, decided(plan)
+    return _joined(body, settings.configuration) if settings else body
+
+
+def added_routes(plan: Plan) -> Routes:
+    """Where it comes from what the policy adds."""
+    scheduler = plan.cluster.scheduler
+    if settings := scheduler.spec.kueue:
+        yield from _added(scheduler.at / "kueue" / "configuration", decided(plan), settings.configuration)
+
+
+def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any]) -> Routes:
+    """As `_joined` puts it: behind what is in a list already."""
+    for key, value in more.items():
+        here = decided_part.get(key)
+        if here is None:
+            yield (key,), chosen(at / key)
+            yield from as_written(at / key, value, (key,))
+        elif isinstance(here, Mapping) and isinstance(value, Mapping):
+            yield from below((key,), _added(at / key, here, value))
+        elif isinstance(here, list) and isinstance(value, list):
+            added = [index for index, item in enumerate(value) if item not in here]
+            for place, index in enumerate(added, start=len(here)):
+                yield (key, place), chosen(at / key)
+                yield from as_written(at / key / index, value[index], (key, place))
+
+
+def decided(plan: Plan) -> dict[str, Any]:
+    """What Kueue must be told for the plan to hold.
+
+    Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
+    the policy says nothing. Pods are among the kinds that go through queues, so that nothing gets a GPU by a kind that
+    Kueue does not know. Where the cluster is watched, recording rules read what queues have and wait for.
+    """
+    return given(
+        apiVersion="config.kueue.x-k8s.io/v1beta2",
+        kind="Configuration",
+        fairSharing={"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        integrations={"frameworks": [found.integration for found in frameworks(plan.cluster)]},
+        managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
+        metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
+        resources=given(excludeResourcePrefixes=uncounted(plan), deviceClassMappings=device_class_mappings(plan)),
+        waitForPodsReady=WAIT_FOR_PODS_READY if any(gangs(plan)) else None,
+    )
+
+
+def _joined(decided: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of Kueue's Configuration with more of it: lists hold both, and what is decided stays."""
+    found = dict(decided)
+    for key, value in more.items():
+        here = found.get(key)
+        if here is None:
+            found[key] = value
+        elif isinstance(here, Mapping) and isinstance(value, Mapping):
+            found[key] = _joined(here, value)
+        elif isinstance(here, list) and isinstance(value, list):
+            found[key] = [*here, *(item for item in value if item not in here)]
+    return found
+
+
+def uncounted(plan: Plan) -> list[str]:
+    """The prefixes of what queues do not count here; network resources for RDMA are never counted."""
+    counted = {item.value for item in plan.compute_trees}
+    return [*(prefix for prefix in UNCOUNTED if prefix not in counted), *network_resources(plan)]
+
+
+def elastic_kinds(plan: Plan) -> tuple[str, ...]:
+    """The kinds of which Kueue counts objects that grow while they run, in its release and with its feature gates."""
+    if not plan.scheduler.suspends_jobs:
+        return ()
+    release = parse_version(release_of(plan.cluster)) or ()
+    if not _is_on(slices(), release, _feature_gates(plan)):
+        return ()
+    found = [known for known in frameworks(plan.cluster) if known.elastic]
+    return tuple(known.kind for known in found if _since(known.elastic) <= release)
+
+
+def _is_on(gate: Slices, release: Version, named: Mapping[str, bool]) -> bool:
+    """Gates of a stage are turned on or off at once, but for those that are named.
+
+    (`AllAlpha` and `AllBeta` in `featuregate/feature_gate.go` of kubernetes/component-base.) Kueue does not start where
+    both its Configuration and the chart name gates (`LoadAndValidateFeatureGates` in `pkg/config/validation.go`).
+    """
+    is_beta = release >= _since(gate.on)
+    usual = named.get("AllBeta" if is_beta else "AllAlpha", is_beta)
+    return release >= _since(gate.since) and named.get(gate.gate, usual)
+
+
+def _feature_gates(plan: Plan) -> Mapping[str, bool]:
+    return {name: is_on for name, is_on, _ in _named_gates(plan)}
+
+
+def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
+    """Those that the policy names, in Kueue's Configuration or in the values of its chart, with where."""
+    scheduler = plan.cluster.scheduler
+    named: object = scheduler.spec.kueue.configuration.get("featureGates") if scheduler.spec.kueue else None
+    for name, is_on in named.items() if isinstance(named, Mapping) else ():
+        if isinstance(is_on, bool):
+            yield str(name), is_on, (scheduler.at / "kueue" / "configuration" / "featureGates" / name,)
+    manager = scheduler.spec.values.get("controllerManager")
+    listed = manager.get("featureGates") if isinstance(manager, Mapping) else None
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(item, Mapping) and isinstance(item.get("enabled"), bool):
+            at = scheduler.at / "values" / "controllerManager" / "featureGates"
+            yield str(item.get("name")), item["enabled"], (at.key, at / index / "name", at / index / "enabled")
+
+
+def elastic_of(plan: Plan) -> Links:
+    """What chooses them: Kueue's release, and who names feature gates."""
+    wanted = (slices().gate, "AllAlpha", "AllBeta")
+    named = (place for name, _, places in _named_gates(plan) if name in wanted for place in places)
+    return chosen(plan.cluster.scheduler.at / "version", *named)
+
+
+def _since(text: str) -> Version:
+    return parse_version(text) or ()
+
+
+WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
+"""A gang of which some pods find no place gives its quota back after a while, and comes again later."""
+
+
+def gangs(plan: Plan) -> Iterator[Workload]:
+    return (found for found in plan.workloads if found.gang)
+
+
+def device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
+    """What claims of each DeviceClass count as; pools of one GPU model have one class for a unit."""
+    classes = {
+        counted_resource(pool, unit): device_class_name(pool, unit)
+        for pool in plan.pools
+        if pool.spec.allocation is Allocation.DRA
+        for unit in pool.units
+    }
+    return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body, mappings, section
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents.listed import Wanted, find_objects
 from gpuplan.compiler.planning.node_patterns import LONGEST_NAME

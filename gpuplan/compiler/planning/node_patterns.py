@@ -1,4 +1,4 @@
-"""Patterns of node names: which names they match, and whether two of them can match the same one.
+"""Patterns of node names: the names that they match, and whether two patterns can match the same name.
 
 A pattern must match the whole name. Sets of its automaton's positions are bits of whole numbers, so that a set moves on
 in a few operations however long a repetition unrolls (Navarro and Raffinot, Flexible Pattern Matching in Strings,
@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.node_pattern_syntax import (
     characters,
     read,
 )
+from gpuplan.compiler.planning.plan import Nodes
 
 __all__ = [
     "LONGEST_NAME",
@@ -294,3 +295,17 @@ def count_names(pattern: NodePattern, at_most: int) -> int:
 
 def _lowest(wanted: Characters) -> str:
     return ALPHABET[next(bits(wanted))]
+
+
+def has_node(nodes: Nodes, name: str) -> bool:
+    """Whether a node belongs to a pool, or a part of one, by its name."""
+    if nodes.names:
+        return name in nodes.names
+    pattern = find_pattern(nodes.name_pattern)
+    return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+def find_pattern(text: str | None) -> NodePattern | None:
+    """The pattern that a text spells; None of what is none that we can read."""
+    found = parse(text) if text else None
+    return found if isinstance(found, NodePattern) else None

@@ -8,8 +8,8 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.planning.dra import certain_units
 from gpuplan.compiler.planning.node_patterns import NodePattern, parse
-from gpuplan.compiler.planning.on_demand import certain_units
 from gpuplan.compiler.planning.plan import Amount, DynamicMig, Nodes, Plan, Pool, Total
 
 _HINT: Final = "write a node's name, `NODE:INDEX` for one of its GPUs, or a pool's name for any node of it"

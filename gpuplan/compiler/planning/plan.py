@@ -19,9 +19,8 @@ from pydantic import BaseModel
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.placement.placing import Placed, Refusal
-from gpuplan.compiler.planning.schedulers import SchedulerTraits, traits_of
+from gpuplan.compiler.planning.schedulers import SchedulerTraits, chosen_cap, traits_of
 from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import (
@@ -344,7 +343,7 @@ class Unit(NamedTuple):
     ``resource`` is the extended resource after strategy, sharing and rename, or None where there is none: for
     `fraction`, and where devices are claimed. Then ``device_class`` is the DeviceClass, else None.
     ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total. Where partitions are
-    made on demand they are the most of this unit alone, beside no other (`gpuplan.compiler.planning.on_demand`).
+    made on demand they are the most of this unit alone, beside no other (`gpuplan.compiler.planning.dra`).
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
     compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
     ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by

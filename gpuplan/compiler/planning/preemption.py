@@ -29,7 +29,7 @@ from typing import Final, assert_never
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.amounts import capacity, compute_cap
-from gpuplan.compiler.planning.boundary import is_closed
+from gpuplan.compiler.planning.grants import is_closed
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, PriorityClass, Quota, Tenant, Unit, Workload
 from gpuplan.compiler.planning.projects import minimum_run_time
 from gpuplan.compiler.planning.schedulers import Evicts, Protects, SchedulerTraits

@@ -15,8 +15,8 @@ from math import ceil
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.amounts import portion_of
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant
-from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.planning.tree import Tree
 
 

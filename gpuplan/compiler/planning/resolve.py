@@ -15,7 +15,6 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Catalog, Gpu
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.context import Context
 from gpuplan.compiler.planning.gpus import resolve_gpu
 from gpuplan.compiler.planning.layouts import make_layout
@@ -53,6 +52,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import divisible_mib, resolve_pool
 from gpuplan.compiler.planning.rules import NAMESPACE_NEEDED
+from gpuplan.compiler.planning.schedulers import chosen_cap
 from gpuplan.compiler.planning.tenants import limit_depth, resolve_tenant, resolve_unit
 from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import Parsed, models, names

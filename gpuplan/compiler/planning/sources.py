@@ -28,8 +28,7 @@ from gpuplan.compiler.manifests.provenance import (
     summed,
 )
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, uses_claims
-from gpuplan.compiler.planning.exporter import unnoticed_resources
-from gpuplan.compiler.planning.node_features import has_openshifts_nfd
+from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, unnoticed_resources
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

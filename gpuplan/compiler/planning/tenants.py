@@ -12,12 +12,11 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.documents import TOO_LARGE
 from gpuplan.compiler.planning.amounts import compute_of
-from gpuplan.compiler.planning.capping import caps_in_queue
 from gpuplan.compiler.planning.context import Context
 from gpuplan.compiler.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.compiler.planning.pools import has_unclear_units
 from gpuplan.compiler.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
-from gpuplan.compiler.planning.schedulers import traits_of
+from gpuplan.compiler.planning.schedulers import caps_in_queue, traits_of
 from gpuplan.compiler.policy import models
 
 

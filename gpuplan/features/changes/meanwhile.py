@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.bodies import mappings, section
+from gpuplan.compiler.base.plain import mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog.operators import nearest_line

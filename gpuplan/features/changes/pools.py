@@ -10,10 +10,10 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.planning.gpu_operator import boards_of
 from gpuplan.compiler.planning.grants import refuses_more_than_one
 from gpuplan.compiler.planning.kueue import counted_units, flavor_name
 from gpuplan.compiler.planning.layouts import entry_of, is_divided_alike
-from gpuplan.compiler.planning.node_features import boards_of
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

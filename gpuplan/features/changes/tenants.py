@@ -10,20 +10,16 @@ from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
-from gpuplan.compiler.planning.containers import Defaults, defaults_of
-from gpuplan.compiler.planning.grants import grants as granted
+from gpuplan.compiler.planning.grants import Account, account_of, grants as granted, is_held_by_rules, role_of
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.members import Account, account_of, role_of
 from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.compiler.planning.pods import Defaults, defaults_of, volumes_of
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
-from gpuplan.compiler.planning.rdma import is_held_by_rules
-from gpuplan.compiler.planning.routing import Taking, routed, takings
 from gpuplan.compiler.planning.schedulers import Protects
-from gpuplan.compiler.planning.serving import is_called, way_to
+from gpuplan.compiler.planning.serving import Taking, is_called, routed, takings, way_to
 from gpuplan.compiler.planning.subjects import subject_of
-from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
 from gpuplan.features.changes.capacity import grants, pods_of, quotas

@@ -11,9 +11,9 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
-from gpuplan.compiler.planning.drivers import stated_driver
+from gpuplan.compiler.planning.gpu_operator import stated_driver
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Key, as_key
 from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.compiler.planning.prices import node_price
 from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform

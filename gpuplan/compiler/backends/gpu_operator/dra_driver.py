@@ -14,8 +14,7 @@ from gpuplan.compiler.backends.gpu_operator.settings import missing_tolerations
 from gpuplan.compiler.manifests import HEADER, File, to_yaml
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.provenance import Routes, chosen
-from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.compiler.planning.on_demand import dynamic_pools
+from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, dynamic_pools
 from gpuplan.compiler.planning.plan import Plan, Pool, Stage
 from gpuplan.compiler.planning.sources import taints_of
 from gpuplan.compiler.planning.subjects import about

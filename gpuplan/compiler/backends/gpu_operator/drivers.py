@@ -12,7 +12,7 @@ from gpuplan.compiler.catalog.operators import OPERAND_TOLERATIONS
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.compiler.manifests.templates import read_rows
-from gpuplan.compiler.planning.drivers import DriverGroup, kernel_modules_at
+from gpuplan.compiler.planning.gpu_operator import DriverGroup, kernel_modules_at
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
 from gpuplan.compiler.planning.sources import named
 

@@ -23,13 +23,17 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.compiler.planning.alerts import AlertName
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES, MIG_STATE_LABEL
 from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
+from gpuplan.compiler.planning.gpu_operator import (
+    collects_health,
+    matches_boards,
+    names_every_pod,
+    plan_exporter_traits,
+)
 from gpuplan.compiler.planning.kai import queues
 from gpuplan.compiler.planning.kueue import cluster_queue, counted_resource, counted_units, flavor_name, has_queue
-from gpuplan.compiler.planning.node_features import matches_boards
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

@@ -35,6 +35,7 @@ from gpuplan.compiler.manifests.strategic import Patched
 from gpuplan.compiler.planning.fallbacks import deciding, reach
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
+from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.compiler.planning.schedulers import kai, kueue, runai
 from gpuplan.compiler.planning.sources import (
     asked_by,
@@ -45,7 +46,6 @@ from gpuplan.compiler.planning.sources import (
     scheduler_of,
     tolerations_of,
 )
-from gpuplan.compiler.planning.volumes import Volume, volumes_of
 from gpuplan.compiler.policy.models import PartOfGpu, ValueFrom
 
 Several = Iterable[tuple[Path, Links]]

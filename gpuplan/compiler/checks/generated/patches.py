@@ -25,7 +25,7 @@ from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
-from gpuplan.compiler.planning.pod_patches import items, mapping
+from gpuplan.compiler.planning.pods import items, mapping
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
 from gpuplan.compiler.planning.schedulers.runai import FRACTION_ANNOTATIONS
 from gpuplan.compiler.policy.models import Inference

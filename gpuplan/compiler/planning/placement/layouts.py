@@ -9,8 +9,7 @@ from operator import mul
 from types import MappingProxyType
 
 from gpuplan.compiler.catalog import Gpu, Profile
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, largest_first
-from gpuplan.compiler.planning.placement.placing import fits
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, fits, largest_first
 
 Vector = tuple[int, ...]
 """How many instances of each profile, in the order in which the profiles are given."""

@@ -9,7 +9,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import inside, mapping, value_at
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.discovered import GPU_PRESENT_LABEL
-from gpuplan.compiler.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, has_default_driver
+from gpuplan.compiler.planning.gpu_operator import DriverGroup, are_drivers_by_pool, driver_groups, has_default_driver
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.compiler.policy.models import Install

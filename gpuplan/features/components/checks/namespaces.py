@@ -8,7 +8,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Severity
 from gpuplan.compiler.base.plain import text
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.hand_files import read
 from gpuplan.compiler.planning.plan import Plan

@@ -15,9 +15,14 @@ from gpuplan.compiler.catalog.operators import (
     Toleration,
     image_repositories,
 )
-from gpuplan.compiler.planning.exporter import RESOURCE_NAMES, VIRTUAL_GPUS
+from gpuplan.compiler.planning.gpu_operator import (
+    DEVICE_PLUGIN,
+    RESOURCE_NAMES,
+    TOOLKIT,
+    VIRTUAL_GPUS,
+    closing_environment,
+)
 from gpuplan.compiler.planning.plan import POOL_LABEL
-from gpuplan.compiler.planning.visible_devices import DEVICE_PLUGIN, TOOLKIT, closing_environment
 from gpuplan.features.live.clusters.reader import Reader, Spec, credentials_in, less, part, plan_of, without
 from gpuplan.features.live.dump import Item
 

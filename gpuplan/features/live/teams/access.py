@@ -11,11 +11,10 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.containers import DEFAULT_REQUESTS
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.grants import refuses_more_than_one
+from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Counted, Plan
-from gpuplan.compiler.planning.rdma import RDMA_LABEL
+from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.rules import TEAM_SAID_IN_PART

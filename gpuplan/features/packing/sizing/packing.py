@@ -11,9 +11,8 @@ from types import MappingProxyType
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
 from gpuplan.compiler.planning.placement.layouts import Vector
-from gpuplan.compiler.planning.placement.placing import fits
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Key, as_key, fits
 from gpuplan.features.packing.sizing.answers import Bound, Proof
 from gpuplan.features.packing.sizing.frontier import Frontier, Layout, Prices, frontier
 

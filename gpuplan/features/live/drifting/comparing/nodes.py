@@ -19,8 +19,8 @@ from gpuplan.compiler.planning.discovered import (
     PRODUCT_ENDING,
     PRODUCT_LABEL,
 )
+from gpuplan.compiler.planning.node_patterns import has_node
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool, Taint
-from gpuplan.compiler.planning.pool_nodes import has_node
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, NodeLabels

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Key, as_key
 from gpuplan.features.packing.sizing.answers import Cut, Group, NodeType, Today
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from gpuplan.compiler.planning.placement.arrangement import Key, as_key
+from gpuplan.compiler.planning.placement.placing import Key, as_key
 from gpuplan.features.packing.sizing.answers import Bound, NodeType, Objective, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, filled, gpu_parts

@@ -1,0 +1,348 @@
+"""The pods of workloads: their containers and volumes, the CPU and memory that they ask for, how many a node takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.manifests import exact_quantity, quantity
+from gpuplan.compiler.planning.amounts import amount_of, amount_text, compute_cap, per_node
+from gpuplan.compiler.planning.discovered import HOST_LABEL
+from gpuplan.compiler.planning.plan import (
+    MAIN_CONTAINER,
+    TENANT_LABEL,
+    WORKLOAD_LABEL,
+    Amount,
+    Counted,
+    Pool,
+    Tenant,
+    Workload,
+)
+from gpuplan.compiler.planning.schedulers import SchedulerTraits
+from gpuplan.compiler.planning.serving import is_called
+from gpuplan.compiler.planning.tenants import amount
+from gpuplan.compiler.policy.models import Checkpoint, ContainerDefaults, ModelVolume, Storage, Training
+
+
+class Defaults(NamedTuple):
+    """Millicores or bytes; None where the tenant says nothing.
+
+    ``request`` is as much as ``limit`` where ``request_field`` says so; ``ratio`` is how many times its request a
+    container's limit may be.
+    """
+
+    at: Origin
+    counted: Counted
+    request: int | None
+    limit: int | None
+    ratio: Amount | None
+    request_field: str
+
+    @property
+    def stated(self) -> tuple[Origin, ...]:
+        """The fields that the tenant writes."""
+        fields = {"request": self.request, "limit": self.limit, "maxRatio": self.ratio}
+        names = [name for name, value in fields.items() if value is not None]
+        return tuple(self.at / name for name in names if name != "request" or self.request_field == name)
+
+
+def defaults_of(tenant: Tenant) -> Mapping[Counted, Defaults]:
+    """For CPU and for memory, whether the tenant says something or not."""
+    said = tenant.spec.containers
+    both = {Counted.CPU: said.cpu, Counted.MEMORY: said.memory}
+    return {counted: _resolved(tenant, counted, spec or ContainerDefaults()) for counted, spec in both.items()}
+
+
+def _resolved(tenant: Tenant, counted: Counted, spec: ContainerDefaults) -> Defaults:
+    request = spec.request if spec.request is not None else spec.limit
+    return Defaults(
+        at=tenant.at / "containers" / counted.value,
+        counted=counted,
+        request=None if request is None else amount_of(counted, request),
+        limit=None if spec.limit is None else amount_of(counted, spec.limit),
+        ratio=None if spec.max_ratio is None else amount(spec.max_ratio),
+        request_field="limit" if spec.request is None else "request",
+    )
+
+
+# --- What is written for them ------------------------------------------------------------------------------------
+
+DEFAULT_REQUESTS: Final = {Counted.CPU: "100m", Counted.MEMORY: "128Mi"}
+"""What a container counts as that asks for nothing, where nobody says more of it: little."""
+
+
+def compute_caps(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[Counted, int]:
+    """Caps on CPU, memory and pods in a ResourceQuota, where no queue counts them.
+
+    Beside a queue they would hold for pods on other nodes too. And they need defaults for containers that say nothing,
+    which Kueue takes before it looks at limits: work that states limits alone would count as next to nothing there
+    (`AdjustResources` in `pkg/workload/resources.go` of Kueue 0.19).
+    """
+    if scheduler.counts_tenants:
+        return {}
+    caps = {counted: compute_cap(tenant.quotas, namespace, counted) for counted in Counted}
+    return {counted: cap for counted, cap in caps.items() if cap is not None}
+
+
+def container_limits(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, Mapping[str, str]]:
+    """What a LimitRange says of containers: what the tenant does, and what the ResourceQuota needs.
+
+    It would refuse pods with containers that say nothing of what it counts (`Constraints` in
+    `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). A container that has a limit asks for as much,
+    whatever stands here. A request that is left out is written all the same, so that the file shows what holds: the API
+    server fills it in from the limit (`SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go` there).
+    """
+    capped = compute_caps(tenant, namespace, scheduler)
+    limits: dict[str, dict[str, str]] = {"default": {}, "defaultRequest": {}, "maxLimitRequestRatio": {}}
+    for counted, found in defaults_of(tenant).items():
+        if found.limit is not None:
+            limits["default"][counted.value] = amount_text(counted, found.limit)
+        if found.request is not None:
+            limits["defaultRequest"][counted.value] = amount_text(counted, found.request)
+        elif counted in capped:
+            limits["defaultRequest"][counted.value] = DEFAULT_REQUESTS[counted]
+        if found.ratio is not None:
+            limits["maxLimitRequestRatio"][counted.value] = quantity(found.ratio)
+    return {field: amounts for field, amounts in limits.items() if amounts}
+
+
+INIT_CONTAINERS: Final = "initContainers"
+_LISTS: Final = (INIT_CONTAINERS, "containers")
+
+
+class PatchedContainer(NamedTuple):
+    """What a patch says of a container. One that ``is_init`` starts before others, and may go on beside them."""
+
+    at: Origin
+    name: str
+    body: Mapping[str, Any]
+    is_init: bool
+
+    @property
+    def is_added(self) -> bool:
+        """Whether the policy says nothing else of it."""
+        return self.name != MAIN_CONTAINER
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.is_init or self.body.get("restartPolicy") == "Always"
+
+
+def patched_containers(workload: Workload) -> Iterator[PatchedContainer]:
+    """In the order in which a pod starts them."""
+    spec = spec_of_patch(workload)
+    for field in _LISTS:
+        for index, item in enumerate(items(spec.get(field))):
+            body = mapping(item)
+            if isinstance(body.get("name"), str) and "$patch" not in body:
+                at = workload.patch_at / ("spec", field, index)
+                yield PatchedContainer(at, body["name"], body, field == INIT_CONTAINERS)
+
+
+def spec_of_patch(workload: Workload) -> Mapping[str, Any]:
+    return mapping(workload.pod_patch.get("spec"))
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
+
+
+class Request(NamedTuple):
+    """Millicores or bytes that a container asks for, and where the policy says so.
+
+    ``container`` is its name, empty for the one that the policy describes. An init container that does not go on has
+    ended when the next one starts.
+    """
+
+    at: Origin
+    container: str
+    amount: int
+    is_init: bool = False
+    goes_on: bool = True
+
+
+def requests_of(workload: Workload, counted: Counted) -> tuple[Request, ...]:
+    """What each container asks for, by itself or by its tenant's default; those that say nothing are not there."""
+    return tuple(_requests(workload, counted))
+
+
+def asked_by_pod(workload: Workload, counted: Counted) -> int | None:
+    """What a pod counts as; None where nobody says anything.
+
+    All that run together are added up, and an init container asks for itself and those before it that go on
+    (`AggregateContainerRequests` in `resource/helpers.go` of kubernetes/component-helpers).
+    """
+    found = requests_of(workload, counted)
+    return _together(found) if found else None
+
+
+def _together(found: tuple[Request, ...]) -> int:
+    most = going_on = 0
+    for request in found:
+        if not request.goes_on:
+            most = max(most, going_on + request.amount)
+        elif request.is_init:
+            going_on += request.amount
+    return max(most, sum(request.amount for request in found if request.goes_on))
+
+
+def silent_containers(workload: Workload, counted: Counted) -> tuple[PatchedContainer, ...]:
+    """Those that a workload adds, that go on beside the main one, and that no request is known of."""
+    asking = {request.container for request in _requests(workload, counted)}
+    added = (found for found in patched_containers(workload) if found.is_added and found.goes_on)
+    return tuple(found for found in added if found.name not in asking)
+
+
+def asked_by_main(workload: Workload, counted: Counted) -> Request | None:
+    """What the container asks for that the policy describes."""
+    return next((found for found in _requests(workload, counted) if not found.container), None)
+
+
+def _requests(workload: Workload, counted: Counted) -> Iterator[Request]:
+    """In the order in which a pod starts them, init containers first."""
+    text = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
+    default = defaults_of(workload.tenant)[counted]
+    for container in patched_containers(workload):
+        if container.is_added:
+            resources = mapping(container.body.get("resources"))
+            said = next((found for kind in ("requests", "limits") if (found := _said(resources, kind, counted))), None)
+            if said is not None:
+                route, written = said
+                yield _request(container, container.at / "resources" / route, amount_of(counted, written))
+            elif default.request is not None:
+                yield _request(container, default.at / default.request_field, default.request)
+    if text:
+        yield Request(workload.at / counted.value, "", amount_of(counted, text))
+    elif default.request is not None:
+        yield Request(default.at / default.request_field, "", default.request)
+
+
+def _request(container: PatchedContainer, at: Origin, amount: int) -> Request:
+    return Request(at, container.name, amount, container.is_init, container.goes_on)
+
+
+def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
+    """A limit is a request where there is none beside it. What is no amount, or less than none, is found by a check."""
+    value = mapping(resources.get(kind)).get(counted.value)
+    text = str(value) if isinstance(value, str | int | float) else ""
+    amount = exact_quantity(text)
+    return None if amount is None or amount < 0 else ((kind, counted.value), text)
+
+
+class Volume(NamedTuple):
+    """A volume by the name that pods know it by; ``example`` is where it could be mounted."""
+
+    name: str
+    at: Origin
+    spec: ModelVolume | Checkpoint | Storage
+    example: str
+
+    def claim(self, workload: Workload) -> str:
+        """The name of its claim, which stays whatever becomes of the work."""
+        return f"{workload.name}-{self.name}"
+
+
+def model_of(workload: Workload) -> Volume | None:
+    """The volume that holds a model."""
+    spec = workload.spec.model
+    return Volume("model", workload.at / "model", spec, "/models") if spec else None
+
+
+def checkpoint_of(workload: Workload) -> Volume | None:
+    """The volume in which a training keeps how far it has come."""
+    spec = workload.work.checkpoint if isinstance(workload.work, Training) else None
+    return Volume("checkpoint", workload.work_at / "checkpoint", spec, "/checkpoints") if spec else None
+
+
+def storage_of(workload: Workload) -> Volume | None:
+    """The volume in which people keep their work."""
+    spec = workload.storage
+    return Volume("storage", workload.work_at / "storage", spec, "/work") if spec else None
+
+
+def volumes_of(workload: Workload) -> Iterator[Volume]:
+    """All of them."""
+    return (found for found in (model_of(workload), checkpoint_of(workload), storage_of(workload)) if found)
+
+
+class Short(StrEnum):
+    """What a node runs out of first."""
+
+    UNITS = "units"
+    CPU = "cpu"
+    MEMORY = "memory"
+    PLACES = "places"
+    """Pods that may not share a node, by a port of it or by their affinity."""
+
+
+class Room(NamedTuple):
+    """So many pods, and what there is no more of for another one."""
+
+    pods: int
+    short: Short
+
+
+def room_on_node(workload: Workload, part: Pool) -> Room:
+    """That of a node of a pool, or of a part of one, with nothing else on it."""
+    rooms = [Room(_by_units(workload, part), Short.UNITS)]
+    for counted, short in ((Counted.CPU, Short.CPU), (Counted.MEMORY, Short.MEMORY)):
+        has, asked = per_node(part.nodes, counted), asked_by_pod(workload, counted)
+        if has is not None and asked:
+            rooms.append(Room(has // asked, short))
+    if is_apart(workload):
+        rooms.append(Room(1, Short.PLACES))
+    return min(rooms, key=lambda room: room.pods)
+
+
+def _by_units(workload: Workload, part: Pool) -> int:
+    unit = part.find_unit(workload.unit.name)
+    if unit is None:
+        return 0
+    if workload.fraction is not None:
+        return workload.fraction.per_gpu * part.nodes.gpus_per_node
+    return unit.per_node // workload.spec.count
+
+
+# --- Pods that may not share a node ------------------------------------------------------------------------------
+
+
+def is_apart(workload: Workload) -> bool:
+    """Whether a node takes one pod of it alone, for what the workload lays over its pods."""
+    spec = spec_of_patch(workload)
+    return _takes_ports_of_node(workload, spec) or _keeps_off_itself(workload, spec)
+
+
+def _takes_ports_of_node(workload: Workload, spec: Mapping[str, Any]) -> bool:
+    """In the node's network every port of a container is one of the node (`SetDefaults_PodSpec` of Kubernetes)."""
+    ports = [mapping(port) for found in patched_containers(workload) for port in items(found.body.get("ports"))]
+    listens = bool(ports) or is_called(workload.work)
+    return any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)
+
+
+def _keeps_off_itself(workload: Workload, spec: Mapping[str, Any]) -> bool:
+    affinity = mapping(mapping(spec.get("affinity")).get("podAntiAffinity"))
+    labels = {
+        **mapping(mapping(workload.pod_patch.get("metadata")).get("labels")),
+        TENANT_LABEL: workload.tenant.name,
+        WORKLOAD_LABEL: workload.name,
+    }
+    terms = map(mapping, items(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")))
+    return any(term.get("topologyKey") == HOST_LABEL and _is_meant(term, labels) for term in terms)
+
+
+def _is_meant(term: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
+    """Whether a term chooses pods with these labels; one without a selector chooses none."""
+    selector = mapping(term.get("labelSelector"))
+    wanted = mapping(selector.get("matchLabels"))
+    is_here = "namespaces" not in term and "namespaceSelector" not in term
+    return is_here and bool(wanted) and "matchExpressions" not in selector and wanted.items() <= labels.items()

@@ -65,9 +65,9 @@ ON_RESULTS = frozenset(f"GPU{number}" for number in range(681, 690))
 """Rules on what kustomize makes of hand-written files: they need the program."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
-def test_case(case: Path, tmp_path: Path) -> None:
-    later = lay_out(case, tmp_path)
+def check_case(case: Path, root: Path) -> None:
+    """Hold what is found in a case, which is laid out in an empty folder, against its marks: `conftest.py` calls it."""
+    later = lay_out(case, root)
     wanted = read_expected(case, later)
     if case.parent.name in ON_RESULTS or any(expected.code in ON_RESULTS for expected in wanted):
         kustomizing.need()

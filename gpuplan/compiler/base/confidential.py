@@ -1,4 +1,4 @@
-"""Which parts of a file nobody may be shown: what a Secret holds, what names call a password, what looks like one.
+"""The parts of a file that nobody may be shown: data of Secrets, values named like passwords, and likely credentials.
 
 The reader here takes any text, broken YAML and JSON too: it never fails, and where it is in doubt it takes a text for
 a value. Names and keys are shown, with stars for values, so that columns stay where they are.
@@ -23,7 +23,7 @@ SHORTEST: Final = 6
 
 
 class Confidential(Value):
-    """What a file holds that is not for everybody: the file's lines with stars, and the values themselves."""
+    """The confidential parts of a file: its lines with stars, and the values themselves."""
 
     lines: tuple[str, ...] = ()
     values: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Confidential(Value):
         return hidden(self._without_values(text), has_aws_key=self.has_aws_key)
 
     def hidden(self, text: str) -> str:
-        """What is said of the file, with stars for what it cites of these values, whole or in part."""
+        """Return a finding with stars in place of these values, cited whole or in part."""
         if text not in self._said:
             plain = _QUOTED.sub(self._unquoted, self._without_values(text)) if self.values else text
             self._said[text] = hidden(plain, has_aws_key=self.has_aws_key)
@@ -43,7 +43,7 @@ class Confidential(Value):
 
     @cached_property
     def _said(self) -> dict[str, str]:
-        """What was said already: findings of a rule share most of their words."""
+        """The texts that were covered already, since findings of a rule share most of their words."""
         return {}
 
     def shown(self, value: object) -> object:
@@ -83,7 +83,7 @@ _WORD: Final = regex(r"""[^\s"'`,:=()\[\]{}]+""")
 
 
 def confidential_in(text: str, data: object = None) -> Confidential:
-    """What a text holds; of ``data`` that was read of a text that is not kept, the values alone."""
+    """Return the confidential parts of a text. For ``data`` whose text is not kept these are the values alone."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     has_aws_key = "AKIA" in lines or "ASIA" in lines
     if data is not None:
@@ -155,11 +155,11 @@ _SHOWN_OF_GENERATOR: Final = frozenset(("name", "namespace", "type", "behavior",
 _DATA: Final = ("data", "binaryData")
 _HOLDS_NAMES: Final = frozenset(("name", "key"))
 _DEEPEST: Final = 8
-"""How many texts within texts are read: a note of `kubectl apply` that holds a manifest is one."""
+"""The most texts within texts that are read, such as a note of `kubectl apply` that holds a manifest."""
 
 
 class _Where(NamedTuple):
-    """What is known of a place: the route in a Secret, None outside of one, and the name that its values are under."""
+    """The context of a place: the route in a Secret or None, and the name that its values are under."""
 
     of_secret: tuple[str, ...] | None = None
     name: str = ""
@@ -289,7 +289,7 @@ def _in_text(scalar: Scalar, depth: int) -> Iterator[_Span]:
 
 
 def _in_words(scalar: Scalar) -> Iterator[_Span]:
-    """What assigns a credential to a name, such as an argument of a program."""
+    """Texts that assign a credential to a name, such as an argument of a program."""
     if len(scalar.text) > 3 and (shown := hidden(scalar.text, in_comment=scalar.is_comment)) != scalar.text:
         values = [scalar.text[match.start() : match.end()] for match in _STARS.finditer(shown)]
         if scalar.is_escaped or scalar.start < 0:
@@ -358,7 +358,7 @@ class Scalar(NamedTuple):
     start: int
     end: int
     offset: int = 0
-    """How many characters its quotes take on each side."""
+    """The number of characters of its quotes on each side."""
     is_escaped: bool = False
     """Whether its characters differ from those that are written."""
     is_comment: bool = False
@@ -412,7 +412,7 @@ _FOLDED: Final = regex(r"[ \t]*\n[ \t]*")
 
 
 _LEVELS: Final = 64
-"""How many levels are looked at for the one that a bracket ends: more than anything but a trap has."""
+"""The most levels that are searched for the one that a bracket ends. Only hostile texts have more."""
 
 
 class _Reader:

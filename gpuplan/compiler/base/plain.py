@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Path
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """The value if it is a mapping, less keys that are no text; else nothing."""
+    """Return a mapping without keys that are no text, or an empty one for any other value."""
     return {key: item for key, item in value.items() if isinstance(key, str)} if isinstance(value, Mapping) else {}
 
 
@@ -33,7 +33,7 @@ def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
 
 
 def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
-    """The parts of a body that have one of some keys, such as pods' specs, wherever their kind has them.
+    """Yield the parts of a body that have one of some keys, such as pods' specs, with their routes.
 
     An alias may have a part stand in many places, in itself as well: each is found once.
     """
@@ -55,7 +55,7 @@ MAX_TEXT: Final = 3 * 2**19
 
 
 def read_text(value: object) -> list[object]:
-    """The documents of a YAML text inside a value; none where it is no text or cannot be read."""
+    """Return the documents of a YAML text inside a value, or none if it is no text or unreadable."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return []
     import yaml
@@ -87,7 +87,7 @@ Body = Mapping[str, Any]
 
 
 def value_of(body: Body | None, route: Iterable[str], default: object = None) -> object:
-    """What is at the end of a route; the default where nothing is."""
+    """Return the value at the end of a route, or the default."""
     found: object = body
     for key in route:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -95,7 +95,7 @@ def value_of(body: Body | None, route: Iterable[str], default: object = None) ->
 
 
 def section(body: Body | None, *route: str) -> Body:
-    """The mapping at the end of a route; an empty one where there is none."""
+    """Return the mapping at the end of a route, or an empty one."""
     found = value_of(body, route)
     return found if isinstance(found, Mapping) else {}
 
@@ -105,10 +105,10 @@ def without(body: Body, *keys: str) -> Body:
 
 
 def items(found: object) -> list[Any]:
-    """The items of a list; none of what is no list."""
+    """Return the items of a list, or none of any other value."""
     return list(found) if isinstance(found, list | tuple) else []
 
 
 def mappings(found: object) -> list[Body]:
-    """The items of a list that are mappings."""
+    """Return the items of a list that are mappings."""
     return [item for item in items(found) if isinstance(item, Mapping)]

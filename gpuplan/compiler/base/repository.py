@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import NamedTuple
 
 GIT = ".git"
 _MOST_LINKS = 40
-"""How many links Linux follows from one path."""
+"""The number of links that Linux follows from one path."""
 
 
 class Repository(NamedTuple):

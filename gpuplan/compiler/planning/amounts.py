@@ -18,12 +18,12 @@ from gpuplan.compiler.policy import models
 
 
 def amount_of(counted: Counted, text: str) -> int:
-    """Millicores or bytes; what is finer is rounded up, as schedulers do (`MilliValue` and `Value` of a quantity)."""
+    """Return millicores or bytes, rounded up as schedulers do (`MilliValue` and `Value` of a quantity)."""
     return ceil((exact_quantity(text) or 0) * (1000 if counted is Counted.CPU else 1))
 
 
 def amount_text(counted: Counted, amount: int) -> str:
-    """The quantity in canonical form."""
+    """Return a quantity in canonical form."""
     match counted:
         case Counted.CPU:
             return quantity(Decimal(amount) / 1000 if amount % 1000 else amount // 1000)
@@ -37,7 +37,10 @@ def amount_text(counted: Counted, amount: int) -> str:
 
 
 def of_node(nodes: models.Nodes, counted: Counted) -> int | None:
-    """What each node has for pods of tenants; None where the policy does not say it. Pods are not bounded by node."""
+    """Return what each node has for pods of tenants, or None if the policy does not say it.
+
+    Pods have no bound by node.
+    """
     match counted:
         case Counted.CPU:
             has, reserved = nodes.cpu, nodes.reserve.cpu
@@ -49,12 +52,12 @@ def of_node(nodes: models.Nodes, counted: Counted) -> int | None:
 
 
 def per_node(nodes: Nodes, counted: Counted) -> int | None:
-    """What each node has for pods of tenants, once it is resolved."""
+    """Return what each node of a resolved pool has for pods of tenants."""
     return {Counted.CPU: nodes.millicores, Counted.MEMORY: nodes.memory_bytes, Counted.PODS: None}[counted]
 
 
 def capacity(pool: Pool, counted: Counted) -> int | None:
-    """What all nodes of a pool have for pods of tenants; None where the policy does not say it."""
+    """Return what all nodes of a pool have for pods of tenants, or None if the policy does not say it."""
     each = per_node(pool.nodes, counted)
     return None if each is None else each * pool.nodes.count
 
@@ -63,10 +66,10 @@ def capacity(pool: Pool, counted: Counted) -> int | None:
 
 
 def part_of_node(pool: Pool, unit: Unit) -> Ratio:
-    """The part of a node that one unit is: what it weighs of all units that the node hands out.
+    """Return the part of a node that one unit is, by its weight among all units that the node hands out.
 
-    All units of a node so are the whole node, however its GPUs are divided. Where a rollout has nodes of two kinds that
-    hand out the unit, it is the smaller part.
+    All units of a node together are the whole node, however its GPUs are divided. If a rollout has nodes of two kinds
+    that hand out the unit, the smaller part counts.
     """
     found = [(part, same) for part in pool.parts if (same := part.find_unit(unit.name))]
     return min((_part(part, same) for part, same in found), default=Ratio(0))
@@ -78,14 +81,17 @@ def _part(pool: Pool, unit: Unit) -> Ratio:
 
 
 def weight_of_gpu(pool: Pool, index: int) -> Ratio:
-    """What all that a GPU of a node gives at once weighs; where partitions are made on demand, its compute slices."""
+    """Return the weight of all units that a GPU hands out at once.
+
+    With partitions on demand it is its compute slices.
+    """
     if isinstance(pool.sharing, DynamicMig):
         return Ratio(pool.gpu.compute_slices)
     return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
 
 
 def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
-    """What tenants are guaranteed of a pool, in physical GPUs.
+    """Return the guarantees on a pool in physical GPUs.
 
     A pool whose units are all promised is promised whole, whatever slices its layouts leave.
     """
@@ -94,13 +100,13 @@ def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
 
 
 def gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
-    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
+    """Return units in physical GPUs. A unit is the part of its GPU that it weighs among the units of the GPU."""
     gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
     return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
 
 
 def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
-    """How many of the pool's physical GPUs a unit is."""
+    """Return the number of the pool's physical GPUs that all of a unit are."""
     unit = pool.find_unit(name)
     if unit is None or not unit.gpu_weight:
         return Ratio(0)
@@ -115,7 +121,7 @@ _MIB = 2**20
 
 
 def share_of_units(pool: Pool, unit: Unit, amount: Amount, counted: Counted) -> int | None:
-    """What a number of units comes to, rounded down to whole millicores or MiB; None where the nodes are not known.
+    """Return the CPU or memory of some units, rounded down to millicores or MiB, or None if the nodes are not known.
 
     Parts are rounded down one by one, so that all together are never more than there is.
     """
@@ -130,7 +136,7 @@ def share_of_units(pool: Pool, unit: Unit, amount: Amount, counted: Counted) -> 
 
 
 def compute_of(quota: Quota, cap: models.Cap) -> Iterator[Compute]:
-    """What of its pool's nodes a quota counts beside its units: what it says, or what follows from them."""
+    """Yield what a quota counts beside its units: amounts that it states, or those that follow from the units."""
     for counted in Counted:
         found = _stated(quota, counted) or _derived(quota, counted)
         if found:
@@ -162,7 +168,10 @@ def _derived(quota: Quota, counted: Counted) -> Compute | None:
 
 
 def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
-    """The cap of each namespace: by the same parts as units, rounded down; the whole cap where nothing is split."""
+    """Return the cap of each namespace, divided as the units are and rounded down.
+
+    Without a split each has it whole.
+    """
     whole = sum((Ratio(amount) for amount in quota.split.values()), Ratio(0))
     if not quota.split:
         return dict.fromkeys(quota.caps, cap)
@@ -171,7 +180,7 @@ def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
 
 
 def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> int | None:
-    """What pods of a namespace may ask for in all pools of its tenant together; None where nothing bounds it.
+    """Return the most that pods of a namespace may ask for in all pools of its tenant, or None without a bound.
 
     What the quotas in one pool say is added up. A pool in which none says anything has no bound, and nobody can tell
     pods there from those in another pool.
@@ -184,7 +193,7 @@ def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> in
 
 
 def counted_pools(plan: Plan) -> tuple[str, ...]:
-    """The pools whose CPU, memory or pods some quota counts, sorted."""
+    """Return the pools whose CPU, memory or pods some quota counts, sorted."""
     found = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
     return tuple(sorted(found))
 
@@ -193,7 +202,7 @@ def counted_pools(plan: Plan) -> tuple[str, ...]:
 
 
 class ComputeShare(NamedTuple):
-    """What somebody has of a pool's CPU or memory: millicores or bytes. ``limit`` is None where unbounded."""
+    """A share of a pool's CPU or memory, in millicores or bytes. ``limit`` is None if there is no bound."""
 
     guaranteed: int
     limit: int | None
@@ -202,7 +211,9 @@ class ComputeShare(NamedTuple):
 def shares_in_pool(
     plan: Plan, tenant: Tenant, pool: Pool, *, is_rest: bool = False, namespace: str | None = None
 ) -> Mapping[Counted, ComputeShare]:
-    """What the quotas of a tenant in a pool say of CPU and memory, with those below it; nothing where they say nothing.
+    """Return a tenant's CPU and memory in a pool by its quotas and those below it.
+
+    It has no entry for what none counts.
 
     ``is_rest`` takes off what lies within. Of that a ``namespace`` has the part that its `split` says, or an equal one.
     """
@@ -232,7 +243,10 @@ def _quotas(tree: Tree, tenant: Tenant) -> Sequence[Quota]:
 
 
 def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amount: int) -> int:
-    """Parts add up to the whole: what cannot be divided goes where most was cut off."""
+    """Return the part of a namespace.
+
+    Parts add up to the whole: what cannot be divided goes to the largest remainders.
+    """
     if namespace is None or len(tenant.spec.namespaces) == 1:
         return amount
     weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in tenant.spec.namespaces}
@@ -244,7 +258,7 @@ _Part = TypeVar("_Part", bound=Hashable)
 
 
 def portion_of(amount: int, weights: Mapping[_Part, Ratio], total: Ratio) -> Mapping[_Part, int]:
-    """The largest remainders: parts that add up to the amount, and differ from the exact ones by less than one."""
+    """Divide an amount by largest remainders: parts add up to it, and differ from the exact parts by less than one."""
     exact = {name: amount * weight / total for name, weight in weights.items()}
     parts = {name: int(part) for name, part in exact.items()}
     rest = amount - sum(parts.values())

@@ -23,22 +23,22 @@ _GROUPS: Final = {
 
 
 _INGRESS: Final = ("networking.k8s.io", "Ingress")
-"""Every API server knows them, and without a controller nobody serves them."""
+"""A kind that every API server has, though without a controller nothing serves it."""
 
 
 _BESIDE: Final = {("trainer.kubeflow.org", "TrainingRuntime"): Api.TRAIN_JOB}
-"""What is written with objects of a kind, and comes with its controller."""
+"""Kinds that come with the controller of another kind."""
 
 
 def api_of(group: str, kind: str) -> Api | None:
-    """What a policy calls a kind of which a cluster need not have the controller."""
+    """Return the policy's name for a kind whose controller a cluster may lack, or None for other kinds."""
     if beside := _BESIDE.get((group, kind)):
         return beside
     return next((api for api, known in _GROUPS.items() if (known, api.value) == (group, kind)), None)
 
 
 def lacks_kind(cluster: Cluster, group: str, kind: str) -> bool:
-    """Whether the cluster has to say that it has the kind, and does not: nothing of it is written then."""
+    """Whether the cluster may lack the kind and does not list it, so that no such object is written."""
     if (group, kind) == _INGRESS:
         return cluster.spec.ingress is None
     api = api_of(group, kind)
@@ -46,7 +46,7 @@ def lacks_kind(cluster: Cluster, group: str, kind: str) -> bool:
 
 
 def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
-    """Where the cluster says that it has a kind; nowhere where every cluster has it."""
+    """Return the place that lists a kind. There is none for kinds that every cluster has."""
     if (group, kind) == _INGRESS and cluster.spec.ingress:
         return (cluster.at / "ingress",)
     api = api_of(group, kind)
@@ -54,7 +54,7 @@ def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
 
 
 def needed_api(workload: Workload) -> Api | None:
-    """The kind that makes a workload's pods, where Kubernetes' own cannot."""
+    """Return the kind that makes a workload's pods, or None if a kind of Kubernetes itself does."""
     work = workload.work
     if isinstance(work, Inference) and work.kind is ServingKind.INFERENCE_SERVICE:
         return Api.INFERENCE_SERVICE
@@ -71,7 +71,7 @@ _MAKING: Final[Mapping[TrainingKind, Api | None]] = {
 
 
 class InstalledChart(NamedTuple):
-    """A chart as a policy has it installed: from where, which version of it, and in which namespace."""
+    """A chart that gpuplan installs: its repository, version and namespace."""
 
     facts: SchedulerChart
     repository: str
@@ -80,12 +80,12 @@ class InstalledChart(NamedTuple):
 
     @property
     def name(self) -> str:
-        """That of the chart, and of its release: all that it makes is called as its project calls it."""
+        """The name of the chart and of its release, as in the project's documentation."""
         return self.facts.chart
 
 
 def find_chart(cluster: Cluster) -> InstalledChart | None:
-    """The chart that the cluster's scheduler is installed from; None where somebody else installs it."""
+    """Return the chart that the cluster's scheduler is installed from, or None if somebody else installs it."""
     scheduler = cluster.scheduler
     facts = find_scheduler_chart(scheduler.kind.value)
     if scheduler.spec.install is not SchedulerInstall.HELM or facts is None or not scheduler.version:
@@ -96,6 +96,6 @@ def find_chart(cluster: Cluster) -> InstalledChart | None:
 
 
 def install_of(plan: Plan) -> Links:
-    """What chooses whether the scheduler is installed, and which one."""
+    """Return the places that choose whether a scheduler is installed, and which."""
     at = plan.cluster.scheduler.at
     return chosen(at / "install", at / "kind")

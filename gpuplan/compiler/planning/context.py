@@ -1,4 +1,4 @@
-"""What the steps of resolving share: the documents of one cluster by kind, the catalog, the findings so far."""
+"""The context that the steps of resolving share: names of documents by kind, the catalog, the findings so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpuplan.compiler.policy import models
 T = TypeVar("T")
 
 _MOST_COMPARISONS = 20_000
-"""Of wrong names with known ones, in one cluster: half a second at most."""
+"""The most comparisons of wrong names with known ones in one cluster. They take half a second."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Context:
         self.diagnostics.append(rule.report(finding))
 
     def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "") -> T | None:
-        """What ``name`` refers to; a finding and None when there is no such document.
+        """Return the part that ``name`` refers to, or report a finding and return None if there is no such document.
 
         ``instead`` is help for those who write the name for what it means elsewhere.
         """
@@ -77,14 +77,17 @@ class Context:
         )
 
     def _guess(self, name: str, names: Sequence[str]) -> str | None:
-        """What a name was meant to be. Where thousands are wrong at once it is not their spelling, and takes long."""
+        """Return the name that was probably meant.
+
+        After too many comparisons it gives up, since spelling is not the cause.
+        """
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
         return misspelling(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
-        """The model of the catalog or of a `Gpu` document; a finding and None where neither has it."""
+        """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
         gpu = self.catalog.find(name)
         if gpu is None and name not in self.names.get("Gpu", ()) and (unknown := self._find_unknown_gpu(name, at)):
             self.report(UNKNOWN_GPU, unknown)

@@ -31,14 +31,14 @@ DRIVER_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.co
 """The DeviceClasses that the driver's chart brings: every GPU of every pool is of one of them."""
 
 CLASS_PREFIX: Final = "gpuplan-"
-"""How the names of gpuplan's DeviceClasses and ResourceClaimTemplates begin."""
+"""The beginning of names of gpuplan's DeviceClasses and ResourceClaimTemplates."""
 
 CLAIMS_QUOTA: Final = "count/resourceclaims.resource.k8s.io"
-"""What a ResourceQuota calls the number of claims (`ClaimObjectCountName` in the file below)."""
+"""A ResourceQuota's key for the number of claims (`ClaimObjectCountName` in the file below)."""
 
 
 def quota_key(device_class: str) -> str:
-    """What a ResourceQuota calls the devices that claims ask of a class.
+    """Return a ResourceQuota's key for devices of a class that claims ask for.
 
     (`V1ResourceByDeviceClass` in `pkg/quota/v1/evaluator/core/resource_claims.go` of kubernetes/kubernetes.)
     """
@@ -46,7 +46,7 @@ def quota_key(device_class: str) -> str:
 
 
 def device_class_name(pool: Pool, unit: Unit) -> str:
-    """The DeviceClass of a unit of the pool's GPU model; a namespace's ResourceClaimTemplate for it has the same name.
+    """Return the DeviceClass of a unit of the pool's GPU model. A namespace's ResourceClaimTemplate has the same name.
 
     Claims of a template are for one device.
     """
@@ -58,17 +58,17 @@ def class_name(gpu: Gpu, unit: str) -> str:
 
 
 def uses_claims(plan: Plan) -> bool:
-    """Whether devices are had by claims. It is one way for all pools of a cluster: GPU566 holds that."""
+    """Whether devices are claimed. All pools of a cluster do it alike, by GPU566."""
     return any(pool.spec.allocation is Allocation.DRA for pool in plan.pools)
 
 
 def device_classes(plan: Plan) -> tuple[str, ...]:
-    """The names of the plan's DeviceClasses, sorted."""
+    """Return the names of the plan's DeviceClasses, sorted."""
     return tuple(sorted({unit.device_class for pool in plan.pools for unit in pool.units if unit.device_class}))
 
 
 CountOf = Callable[[Quota], Amount | None]
-"""What is counted of a quota; None where it has no bound."""
+"""A function that returns the counted amount of a quota, or None if it has no bound."""
 
 
 class Promise(NamedTuple):
@@ -83,7 +83,7 @@ class Promise(NamedTuple):
 
 
 def dynamic_pools(plan: Plan) -> tuple[Pool, ...]:
-    """Pools, or parts of them, whose partitions are made on demand."""
+    """Return the pools, or parts of them, whose partitions are made on demand."""
     return tuple(part for part in plan.parts if isinstance(part.sharing, DynamicMig))
 
 
@@ -92,14 +92,14 @@ def guarantee_of(quota: Quota) -> Amount:
 
 
 def cap_in(plan: Plan) -> CountOf:
-    """What the tenant of a quota may use at most: its caps are what it is granted beyond its guarantee, too."""
+    """Return the function that gives the most that the tenant of a quota may use."""
     if plan.cluster.cap is Cap.GUARANTEED:
         return guarantee_of
     return lambda quota: quota.limit
 
 
 def certain_units(plan: Plan, pool: Pool, away: int = 0) -> Mapping[str, int]:
-    """How many of each unit are had in any order, beside all that tenants may use of the others.
+    """Return how many of each unit can be had in any order, beside all that tenants may use of the others.
 
     ``away`` is how many of the pool's GPUs are not there.
     """
@@ -108,7 +108,7 @@ def certain_units(plan: Plan, pool: Pool, away: int = 0) -> Mapping[str, int]:
 
 
 def broken_promises(plan: Plan, count: CountOf) -> Iterator[Promise]:
-    """The units whose guarantees may find no place when all tenants use as much as is counted."""
+    """Yield the units whose guarantees may not fit when all tenants use as much as is counted."""
     for pool in dynamic_pools(plan):
         used, promised = _in_use(plan, pool, count), _in_use(plan, pool, guarantee_of)
         for unit in pool.units:
@@ -122,7 +122,7 @@ def broken_promises(plan: Plan, count: CountOf) -> Iterator[Promise]:
 
 
 def static_instances(plan: Plan, pool: Pool) -> Mapping[str, int]:
-    """Instances of one layout for all GPUs of a pool that keep its guarantees; none where no one layout does."""
+    """Return instances of one layout for all GPUs of a pool that keeps its guarantees, or none."""
     promised = _in_use(plan, pool, guarantee_of)
     needed = {name: ceil(amount / pool.gpu_count) for name, amount in promised.items() if amount and pool.gpu_count}
     return needed if fits(pool.gpu, needed) else {}
@@ -131,7 +131,7 @@ def static_instances(plan: Plan, pool: Pool) -> Mapping[str, int]:
 def _certain(
     pool: Pool, unit: Unit, used: Mapping[str, int], most: int, others: int = 0, gpus: int | None = None
 ) -> int:
-    """The most of a unit that are had beside what else is in use, ``others`` of the same unit among it."""
+    """Return the most of a unit that can be had beside what is in use, ``others`` of the same unit included."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -150,12 +150,12 @@ def _blockade(
 
 
 def _in_use(plan: Plan, pool: Pool, count: CountOf) -> Mapping[str, int]:
-    """How much of each unit tenants have together: never more than there can be."""
+    """Return how much of each unit tenants have together, which is never more than there can be."""
     return {unit.name: _sum(_quotas(plan, pool, unit.name), count, unit.capacity) for unit in pool.units}
 
 
 def _beyond_guarantee(plan: Plan, pool: Pool, unit: Unit, count: CountOf) -> int:
-    """What others have of the unit beside the guarantees, at most: the one who waits has none of its own beyond."""
+    """Return the most that other tenants have of the unit beyond their guarantees while one with a guarantee waits."""
     own = [*_quotas(plan, pool, unit.name)]
     beyond = [
         _sum([item for item in own if item is not waiting], lambda quota: _beyond(quota, count), unit.capacity)
@@ -179,7 +179,7 @@ def _sum(quotas: Iterator[tuple[Tenant, Quota]] | list[tuple[Tenant, Quota]], co
 
 
 def _quotas(plan: Plan, pool: Pool, unit: str) -> Iterator[tuple[Tenant, Quota]]:
-    """The quotas that pods can use: a tenant without namespaces has no pods."""
+    """Yield the quotas on a unit that pods can use. A tenant without namespaces has no pods."""
     for tenant in plan.tenants:
         for quota in tenant.quotas if tenant.has_work else ():
             if quota.key == (pool.name, unit):

@@ -49,7 +49,7 @@ def installs_drivers(operator: GpuOperator) -> bool:
 
 
 def driver_groups(plan: Plan) -> tuple[DriverGroup, ...]:
-    """A group for each pool with a driver of its own, and one for the rest; nothing where there is none."""
+    """Return a group for each pool with a driver of its own and one for the rest, or none if no pool has a driver."""
     if not are_drivers_by_pool(plan):
         return ()
     own = (_group(plan, pool, pool.spec.driver) for pool in plan.pools if pool.spec.driver)
@@ -62,25 +62,25 @@ def has_default_driver(operator: GpuOperator) -> bool:
 
 
 def group_of(plan: Plan, pool: Pool | None) -> str:
-    """The name of the NVIDIADriver that is for a pool's nodes, or for those of no pool; empty where none is."""
+    """Return the name of the NVIDIADriver for nodes of a pool, or of no pool. It is empty if there is none."""
     found = {group.pool.name if group.pool else "": group.name for group in driver_groups(plan)}
     return found.get(pool.name if pool else "", found.get("", ""))
 
 
 def kernel_modules(operator: GpuOperator) -> str:
-    """The kernel modules of nodes whose pool says nothing of them: those of the values, which may be anything."""
+    """Return the kernel modules of nodes whose pool does not choose any, from the values, which may hold any text."""
     driver = operator.spec.values.get("driver")
     stated = driver.get("kernelModuleType") if isinstance(driver, Mapping) else None
     return str(stated) if stated else KernelModules.AUTO.value
 
 
 def kernel_modules_at(operator: GpuOperator) -> Origin:
-    """Where the values say which."""
+    """Return the place of the kernel modules in the values."""
     return operator.at / "values" / "driver" / "kernelModuleType"
 
 
 def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
-    """The version that the policy says a pool's nodes have, and where: the pool's own, or the cluster's."""
+    """Return the driver version of a pool's nodes and its place: the pool's own, or the cluster's."""
     if pool.spec.driver is not None and pool.spec.driver.version:
         return pool.spec.driver.version, pool.at / "driver" / "version"
     return plan.cluster.gpu_operator.spec.driver.version, plan.cluster.gpu_operator.at / "driver" / "version"
@@ -100,13 +100,13 @@ def _name_for(pool: Pool) -> str:
 
 
 def _version(plan: Plan) -> str:
-    """The cluster's, else the release's own; empty where that was not read."""
+    """Return the cluster's version, else the release's default. It is empty if the default is not known."""
     operator = plan.cluster.gpu_operator
     return operator.spec.driver.version or default_driver(operator.version)
 
 
 def operand_environment(plan: Plan) -> Mapping[str, Mapping[str, str]]:
-    """The variables by operand: those of `gpuOperator.env`, under those that keep images from choosing GPUs.
+    """Return the variables by operand: those of `gpuOperator.env`, under those that keep images from choosing GPUs.
 
     There are none with `external`: a list belongs to the ClusterPolicy's owner as a whole.
     """
@@ -118,13 +118,13 @@ def operand_environment(plan: Plan) -> Mapping[str, Mapping[str, str]]:
 
 
 def stated_environment(operator: GpuOperator) -> Mapping[str, Mapping[str, str]]:
-    """What the policy states, by operand; operands without a variable are left out."""
+    """Return the variables of `gpuOperator.env` by operand. Operands without a variable are left out."""
     env = operator.spec.env
     return {key: found for key, found in ((TOOLKIT, env.toolkit), (DEVICE_PLUGIN, env.device_plugin)) if found}
 
 
 def variable_routes(plan: Plan, operand: str, name: str) -> Routes:
-    """Where a variable comes from: its name is a key of the policy, and its value stands there."""
+    """Yield the links of a variable. Its name is a key of the policy, and its value is the value there."""
     operator = plan.cluster.gpu_operator
     if name in closing_environment(plan).get(operand, {}):
         cdi = operator.at / "values" / "cdi" / "enabled"
@@ -146,7 +146,7 @@ _BY_VARIABLE: Final = "envvar"
 
 
 def closing_environment(plan: Plan) -> Mapping[str, Mapping[str, str]]:
-    """The variables by operand that close the way, none where the policy does not ask for it.
+    """Return the variables by operand that close the way, or none if the policy does not ask for it.
 
     What the operator itself sets so is not among them.
     """
@@ -158,7 +158,7 @@ def closing_environment(plan: Plan) -> Mapping[str, Mapping[str, str]]:
 
 
 def closed_variables(plan: Plan) -> Mapping[tuple[str, str], str]:
-    """What variables of operands are where the way is closed, empty where the policy does not ask for it.
+    """Return the variables of operands that close the way, or none if the policy does not ask for it.
 
     The toolkit then reads the variable of privileged containers alone (`VisibleDevices` in
     `internal/config/image/cuda_image.go` of v1.20.0; before v1.18 `getDevices` in
@@ -218,7 +218,7 @@ def _has_cdi(operator: GpuOperator) -> bool:
 
 
 def _variable(operator: GpuOperator, operand: str, name: str) -> str | None:
-    """What the policy's own values make of a variable; the last of a name counts, as in the operator."""
+    """Return the value of a variable by the policy's own settings. The last of a name counts, as in the operator."""
     if operator.spec.install is not Install.EXTERNAL and operand == TOOLKIT and name in operator.spec.env.toolkit:
         return operator.spec.env.toolkit[name]
     part = _values(operator).get(operand)
@@ -229,7 +229,7 @@ def _variable(operator: GpuOperator, operand: str, name: str) -> str | None:
 
 
 def _values(operator: GpuOperator) -> Mapping[str, Any]:
-    """The Helm values count where there is a chart."""
+    """Return the Helm values, or none if no chart is installed."""
     return operator.spec.values if operator.spec.install is Install.HELM else {}
 
 
@@ -251,19 +251,19 @@ def collects_health(plan: Plan) -> bool:
 
 
 def plan_exporter_traits(plan: Plan) -> frozenset[ExporterTrait]:
-    """What the cluster's exporter can do: that of the operator's release, or the one that the policy's values name."""
+    """Return the traits of the cluster's exporter, by the operator's release or the version in the policy's values."""
     operator = plan.cluster.gpu_operator
     return exporter_traits(operator.version, str(_own(plan).get("version", "")))
 
 
 def unnoticed_resources(plan: Plan) -> tuple[str, ...]:
-    """Resources of the plan's pools that the exporter passes over unless it is told of them."""
+    """Return the resources of the plan's pools that the exporter ignores unless its settings name them."""
     found = {unit.resource for part in plan.parts for unit in part.units if unit.resource}
     return tuple(sorted(name for name in found if name != GPU_RESOURCE and not name.startswith(MIG_RESOURCES)))
 
 
 def exporter_environment(plan: Plan) -> dict[str, str]:
-    """The variables by which the exporter knows the pods on shared GPUs."""
+    """Return the variables by which the exporter knows the pods on shared GPUs."""
     names = unnoticed_resources(plan) if collects_health(plan) else ()
     found = {RESOURCE_NAMES: ",".join(names)} if names else {}
     return found | ({VIRTUAL_GPUS: "true"} if names_every_pod(plan) else {})
@@ -307,12 +307,12 @@ _NEEDED: Final = ("hostPID", "enablePodUID")
 
 
 def exporter_fields(plan: Plan) -> dict[str, bool]:
-    """The fields of `dcgmExporter` that must be set along with the environment."""
+    """Return the fields of `dcgmExporter` that must be set along with the environment."""
     return dict.fromkeys(_NEEDED, True) if names_every_pod(plan) else {}
 
 
 def _own(plan: Plan) -> Mapping[str, Any]:
-    """What the policy's own Helm values say of the exporter."""
+    """Return the policy's own Helm values of the exporter."""
     operator = plan.cluster.gpu_operator.spec
     found = operator.values.get("dcgmExporter") if operator.install is Install.HELM else None
     return found if isinstance(found, Mapping) else {}
@@ -335,10 +335,10 @@ def matches_boards(cluster: Cluster, pool: Pool) -> bool:
 
 
 def boards_of(plan: Plan, pool: Pool) -> frozenset[str]:
-    """The PCI ids of which a node of the pool has one, where rules ask for it; none where any board will do."""
+    """Return the PCI ids of which a node of the pool has one, or none if rules accept any board."""
     return frozenset(device.spelt for device in pool.gpu.pci if matches_boards(plan.cluster, pool))
 
 
 def rules_group(cluster: Cluster) -> str:
-    """The API group of the NodeFeatureRules that the cluster's NFD reads."""
+    """Return the API group of the NodeFeatureRules that the cluster's NFD reads."""
     return nfd_operator(cluster.spec.kubernetes).rules_group if has_openshifts_nfd(cluster) else UPSTREAM_RULES

@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.subjects import every
 from gpuplan.compiler.policy.models import Admission, Cap, Effect, Member, PodSecurity
 
 SYSTEM_NAMESPACE = "gpuplan-system"
-"""Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
+"""The namespace of the admission policies' parameters. Tenants have no role there, so they cannot widen them."""
 
 GRANTS_POLICY = "gpuplan-grants"
 """The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
@@ -28,7 +28,7 @@ QUEUES_POLICY = "gpuplan-queues"
 """The ValidatingAdmissionPolicy that holds the work of a namespace to its tenant's queues, by the same parameters."""
 
 FRACTION = "fraction"
-"""What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
+"""The resource in a grant on a pool of fractions, which pods ask for by an annotation."""
 
 # Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
 # CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
@@ -49,7 +49,7 @@ RUNTIME_CLASS = "nvidia"
 
 
 def runtime_class(cluster: Cluster) -> str:
-    """The RuntimeClass that the GPU Operator makes, so far as its values are in the policy."""
+    """Return the RuntimeClass that the GPU Operator makes, by its values in the policy."""
     operator = cluster.gpu_operator.spec.values.get("operator")
     named = operator.get("runtimeClass") if isinstance(operator, dict) else None
     return named if isinstance(named, str) and named else RUNTIME_CLASS
@@ -61,20 +61,20 @@ def has_admission_policies(cluster: Cluster) -> bool:
 
 
 def grace_seconds(cluster: Cluster) -> int | None:
-    """The longest grace period that pods with GPUs may ask for; None where the policy does not bound it."""
+    """Return the longest grace period that pods with GPUs may ask for, or None without a bound."""
     period = cluster.spec.admission.grace_period
     return None if period == "none" else seconds(period)
 
 
 def most_grace_seconds(cluster: Cluster, tenant: Tenant) -> int | None:
-    """The same for pods of a tenant, which may have a bound of its own."""
+    """Return the longest grace period for pods of a tenant, which may have a bound of its own."""
     bound = grace_seconds(cluster)
     period = tenant.spec.allow.grace_period
     return bound if bound is None or period is None else seconds(period)
 
 
 GRACE_SECONDS: Final = 30
-"""Of pods that say nothing (`DefaultTerminationGracePeriodSeconds` in `core/v1/types.go` of kubernetes/api)."""
+"""The grace period of pods that state none (`DefaultTerminationGracePeriodSeconds` in kubernetes/api)."""
 
 USUAL_GRACE_SECONDS: Final = seconds(Admission.model_fields["grace_period"].default)
 """The longest that pods may ask for where the policy says nothing."""
@@ -92,7 +92,7 @@ class Grant(Value):
 
 
 def grants(tenant: Tenant, namespace: str | None) -> tuple[Grant, ...]:
-    """What a namespace may use, sorted; a cap of zero there grants nothing.
+    """Return the grants of a namespace, sorted. A cap of zero grants nothing.
 
     None stands for those that are the tenant's by their label.
     """
@@ -124,7 +124,7 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
 
 
 def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:
-    """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
+    """Return the data of the ConfigMap that the policies read for a namespace. Every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource or a DeviceClass that it hands out, and how many of it one container may
     ask for (or ``any``). Where tenants have a queue in each pool there are ``queues``: a pool, and the queue in it. All
@@ -148,7 +148,7 @@ def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits
 
 
 _NVIDIA: Final = "nvidia.com/"
-"""What the policies take for GPUs, unless they are told that it is none."""
+"""The prefix of resources that the policies take for GPUs, unless a parameter excepts them."""
 
 
 def _lines(items: Iterable[str]) -> str:
@@ -156,11 +156,11 @@ def _lines(items: Iterable[str]) -> str:
 
 
 USUAL_RESOURCES = (GPU_RESOURCE, f"{GPU_RESOURCE}.shared")
-"""What a node publishes until its configuration is applied, or when it has none."""
+"""The resources that a node publishes without a configuration, or before it is applied."""
 
 
 def gpu_resources(plan: Plan) -> tuple[str, ...]:
-    """Every resource by which a GPU of the cluster may be had, now or after a change of layout, sorted.
+    """Return every resource of GPUs of the cluster, now or after a change of layout, sorted.
 
     Beside the pools' own: the usual ones, and the profiles of layouts that no pool uses yet, or any more.
     """
@@ -173,7 +173,7 @@ def gpu_resources(plan: Plan) -> tuple[str, ...]:
 
 
 class Account(NamedTuple):
-    """Whom a RoleBinding names; ``field`` is that of the policy which names it."""
+    """A subject of a RoleBinding. ``field`` is the field of the policy that names it."""
 
     kind: str
     name: str
@@ -181,7 +181,7 @@ class Account(NamedTuple):
 
 
 def account_of(member: Member) -> Account:
-    """A service account is a user by its user name: the authorizer sees both alike.
+    """Return the account of a member. A service account is a user by its user name, which the authorizer treats alike.
 
     (`appliesToUser` in `pkg/registry/rbac/validation/rule.go` of kubernetes/kubernetes.)
     """
@@ -191,12 +191,12 @@ def account_of(member: Member) -> Account:
 
 
 def role_of(member: Member) -> str:
-    """The name of the ClusterRole."""
+    """Return the name of the member's ClusterRole."""
     return member.cluster_role or member.role.value
 
 
 def role_field(member: Member) -> str:
-    """The field of the policy that names the role."""
+    """Return the field of the policy that names the role."""
     return "clusterRole" if member.cluster_role else "role"
 
 
@@ -212,17 +212,17 @@ def is_held_by_rules(tenant: Tenant) -> bool:
 
 
 def network_resources(plan: Plan) -> tuple[str, ...]:
-    """All that some tenant may ask for, and so no other one, sorted."""
+    """Return the network resources that some tenant may ask for, sorted. Other tenants may not."""
     return tuple(sorted({resource for tenant in plan.tenants for resource in tenant.spec.allow.rdma}))
 
 
 def whose_network(plan: Plan) -> tuple[Subject, ...]:
-    """What objects are about that follow from what other tenants may ask for; nothing where none may."""
+    """Return subjects for objects that follow from network resources of any tenant, or none if no tenant has some."""
     return every(Tenant) if network_resources(plan) else ()
 
 
 def places_of(plan: Plan, resource: str) -> Iterator[Origin]:
-    """Where tenants are granted a network resource."""
+    """Yield the places that grant a network resource to tenants."""
     for tenant in plan.tenants:
         for index, listed in enumerate(tenant.spec.allow.rdma):
             if listed == resource:
@@ -239,11 +239,11 @@ _USUAL: Final[tuple[Barrier, ...]] = (
     (("node-role.kubernetes.io/master", ANY, Effect.NO_SCHEDULE.value),),
     ((GPU_RESOURCE, ANY, Effect.NO_SCHEDULE.value),),
 )
-"""What kubeadm taints control planes with, the older name of it, and what managed services taint GPU nodes with."""
+"""The taint of kubeadm's control planes, its older name, and the taint of GPU nodes in managed services."""
 
 
 TOLERATIONS_RULE: Final = "tolerations-within-pools"
-"""The admission rule that lets no pod tolerate them without a granted pool."""
+"""The admission rule that lets no pod tolerate taints of pools without a grant."""
 
 
 def is_closed(plan: Plan, pool: Pool) -> bool:
@@ -253,7 +253,7 @@ def is_closed(plan: Plan, pool: Pool) -> bool:
 
 
 def barriers(plan: Plan) -> tuple[Barrier, ...]:
-    """Each set of taints that a pod has to tolerate for the nodes of some pool, or of the control plane, sorted.
+    """Return each set of taints that a pod must tolerate for nodes of some pool or of the control plane, sorted.
 
     A usual one covers those of its key alone, whatever their values.
     """
@@ -274,7 +274,7 @@ def is_kept(quota: Quota, cap: Cap) -> bool:
 
 
 def class_cap(tenant: Tenant, quota: Quota, namespace: str, priority_class: str) -> Amount | None:
-    """What pods of a class may use of a quota in a namespace: of what is divided, the same part; at most the cap."""
+    """Return the most that pods of a class may use of a quota in a namespace. It is divided as the quota is."""
     limit, cap = quota.class_limits.get(priority_class), quota.caps[namespace]
     if limit is None:
         return cap
@@ -283,7 +283,7 @@ def class_cap(tenant: Tenant, quota: Quota, namespace: str, priority_class: str)
 
 
 def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping[str, int]]:
-    """By class and by resource, where some quota says something of the class.
+    """Return the caps by class and resource, for classes that some quota limits.
 
     A ResourceQuota knows no nodes: quotas on one resource add up. Where one of them has no bound there is none, and
     ``counted_with`` says which these are.
@@ -300,7 +300,7 @@ def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping
 
 
 def counted_with(tenant: Tenant, quota: Quota, priority_class: str, cap: Cap) -> tuple[Quota, ...]:
-    """The quotas in other pools of which a ResourceQuota for the class counts the same resource: it knows no nodes."""
+    """Return quotas in other pools whose resource a ResourceQuota for the class counts as well. It knows no nodes."""
     return tuple(
         other
         for other in tenant.quotas

@@ -23,7 +23,7 @@ DEFAULT_QUEUE: Final = "default"
 """A LocalQueue of each namespace: that of this name takes workloads that name none (`DefaultLocalQueueName` there)."""
 
 ROOT_COHORT: Final = "gpuplan"
-"""What `root_cohort` is called where the policy does not say it."""
+"""The default name of the root cohort."""
 
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 """An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
@@ -43,18 +43,18 @@ Without it or the other one, pods get nothing of a flavor with a Topology if the
 
 
 def frameworks(cluster: Cluster) -> tuple[Framework, ...]:
-    """The kinds of work that Kueue knows on a cluster, in the order of the catalog."""
+    """Return the kinds of work that Kueue knows on a cluster, in the order of the catalog."""
     kueue = cluster.scheduler.spec.kueue
     return enabled([kind.value for kind in kueue.frameworks] if kueue else [])
 
 
 def release_of(cluster: Cluster) -> str:
-    """Kueue's release, or where the policy does not say it, the one in which it was read what it keeps."""
+    """Return Kueue's release, or the release that the capability matrix describes if the policy names none."""
     return cluster.scheduler.version or release_read(cluster.scheduler.kind.value)
 
 
 def counted_resource(pool: Pool, unit: Unit) -> str | None:
-    """What stands for a unit in Kueue's quotas: its resource or, for claims, a name that Kueue's Configuration maps.
+    """Return a unit's name in Kueue's quotas: its resource or, for claims, a name that Kueue's Configuration maps.
 
     None for what Kueue cannot count.
     """
@@ -64,33 +64,33 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 
 
 def counted_units(pool: Pool) -> tuple[Unit, ...]:
-    """The units that Kueue can count."""
+    """Return the units that Kueue can count."""
     return tuple(unit for unit in pool.units if counted_resource(pool, unit))
 
 
 def root_cohort(cluster: Cluster) -> str:
-    """The cohort that all others, and the queues of tenants without a parent, are in."""
+    """Return the cohort of all other cohorts and of the queues of tenants without a parent."""
     kueue = cluster.scheduler.spec.kueue
     return (kueue.cohort if kueue else None) or ROOT_COHORT
 
 
 def flavor_name(pool: Pool) -> str:
-    """The name of a pool's ResourceFlavor, which Kueue's metrics know it by."""
+    """Return the name of a pool's ResourceFlavor, which also stands in Kueue's metrics."""
     return pool.spec.names.resource_flavor or pool.name
 
 
 def cluster_queue(tenant: Tenant) -> str:
-    """The name of a tenant's ClusterQueue, which Kueue's metrics know it by."""
+    """Return the name of a tenant's ClusterQueue, which also stands in Kueue's metrics."""
     return tenant.spec.names.cluster_queue or tenant.name
 
 
 def local_queue(tenant: Tenant) -> str:
-    """The LocalQueue that work of a tenant names, in whichever of its namespaces."""
+    """Return the LocalQueue that work of a tenant names in each of its namespaces."""
     return tenant.spec.names.local_queue or DEFAULT_QUEUE
 
 
 def local_queues(tenant: Tenant) -> tuple[str, ...]:
-    """All LocalQueues in a tenant's namespaces.
+    """Return all LocalQueues in a tenant's namespaces.
 
     Without one that takes what names none, Kueue looks after no Job that names none, and its pods would run uncounted
     (`defaultLocalQueueApplies` and `WorkloadShouldBeSuspended` in `pkg/controller/jobframework` there).
@@ -111,20 +111,20 @@ A workload that asks for a resource that its queue does not cover is never admit
 
 
 def configuration(plan: Plan) -> dict[str, Any]:
-    """All of it: what follows from the plan, and what the policy adds."""
+    """Return Kueue's Configuration: what follows from the plan, and what the policy adds."""
     settings, body = plan.cluster.scheduler.spec.kueue, decided(plan)
     return _joined(body, settings.configuration) if settings else body
 
 
 def added_routes(plan: Plan) -> Routes:
-    """Where it comes from what the policy adds."""
+    """Yield the links of what the policy adds to the Configuration."""
     scheduler = plan.cluster.scheduler
     if settings := scheduler.spec.kueue:
         yield from _added(scheduler.at / "kueue" / "configuration", decided(plan), settings.configuration)
 
 
 def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any]) -> Routes:
-    """As `_joined` puts it: behind what is in a list already."""
+    """Yield the links of additions, which `_joined` puts behind the items of a list."""
     for key, value in more.items():
         here = decided_part.get(key)
         if here is None:
@@ -140,7 +140,7 @@ def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any])
 
 
 def decided(plan: Plan) -> dict[str, Any]:
-    """What Kueue must be told for the plan to hold.
+    """Return the Configuration that Kueue needs for the plan to hold.
 
     Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
     the policy says nothing. Pods are among the kinds that go through queues, so that nothing gets a GPU by a kind that
@@ -159,7 +159,7 @@ def decided(plan: Plan) -> dict[str, Any]:
 
 
 def _joined(decided: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of Kueue's Configuration with more of it: lists hold both, and what is decided stays."""
+    """Return a part of Kueue's Configuration with additions. Lists hold both, and decided values stay."""
     found = dict(decided)
     for key, value in more.items():
         here = found.get(key)
@@ -173,13 +173,13 @@ def _joined(decided: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
 
 
 def uncounted(plan: Plan) -> list[str]:
-    """The prefixes of what queues do not count here; network resources for RDMA are never counted."""
+    """Return the prefixes of resources that queues do not count. Network resources for RDMA are never counted."""
     counted = {item.value for item in plan.compute_trees}
     return [*(prefix for prefix in UNCOUNTED if prefix not in counted), *network_resources(plan)]
 
 
 def elastic_kinds(plan: Plan) -> tuple[str, ...]:
-    """The kinds of which Kueue counts objects that grow while they run, in its release and with its feature gates."""
+    """Return the kinds whose growing objects Kueue counts, by its release and feature gates."""
     if not plan.scheduler.suspends_jobs:
         return ()
     release = parse_version(release_of(plan.cluster)) or ()
@@ -205,7 +205,7 @@ def _feature_gates(plan: Plan) -> Mapping[str, bool]:
 
 
 def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
-    """Those that the policy names, in Kueue's Configuration or in the values of its chart, with where."""
+    """Yield the feature gates that the policy names in Kueue's Configuration or in values of its chart, with places."""
     scheduler = plan.cluster.scheduler
     named: object = scheduler.spec.kueue.configuration.get("featureGates") if scheduler.spec.kueue else None
     for name, is_on in named.items() if isinstance(named, Mapping) else ():
@@ -220,7 +220,7 @@ def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
 
 
 def elastic_of(plan: Plan) -> Links:
-    """What chooses them: Kueue's release, and who names feature gates."""
+    """Return the places that choose the elastic kinds: Kueue's release and named feature gates."""
     wanted = (slices().gate, "AllAlpha", "AllBeta")
     named = (place for name, _, places in _named_gates(plan) if name in wanted for place in places)
     return chosen(plan.cluster.scheduler.at / "version", *named)
@@ -239,7 +239,7 @@ def gangs(plan: Plan) -> Iterator[Workload]:
 
 
 def device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
-    """What claims of each DeviceClass count as; pools of one GPU model have one class for a unit."""
+    """Return the resource that claims of each DeviceClass count as. Pools of one GPU model share a class for a unit."""
     classes = {
         counted_resource(pool, unit): device_class_name(pool, unit)
         for pool in plan.pools

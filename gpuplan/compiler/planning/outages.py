@@ -1,4 +1,4 @@
-"""What is left while nodes, or single GPUs of theirs, are away, and which guarantees do not hold meanwhile."""
+"""Count what remains while nodes or single GPUs are away, and the guarantees that do not hold meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT: Final = "write a node's name, `NODE:INDEX` for one of its GPUs, or a pool
 
 
 class Away(NamedTuple):
-    """GPUs of a node of a part of a pool, by the indexes that NVML gives them; all of them where the node is away."""
+    """GPUs of a node that are away, by NVML's indexes. If the node is away these are all of its GPUs."""
 
     name: str
     pool: Pool
@@ -29,17 +29,17 @@ class Away(NamedTuple):
 
     @property
     def node(self) -> Away:
-        """All of the node, which a repair takes away."""
+        """The same node with all of its GPUs away, as during a repair."""
         return self._replace(gpus=frozenset(range(self.part.nodes.gpus_per_node)))
 
     @property
     def is_named(self) -> bool:
-        """Whether it is a node that has a name, and not any of its pool's."""
+        """Whether it is a node with a name, rather than any node of its pool."""
         return self.name != self.pool.name
 
 
 class Level(NamedTuple):
-    """What is left of a unit; ``total`` is what tenants have of it, None where they have nothing."""
+    """The amount of a unit that remains. ``total`` is what tenants have of the unit, or None if they have none."""
 
     pool: Pool
     unit: str
@@ -53,12 +53,12 @@ class Level(NamedTuple):
 
     @property
     def short(self) -> Amount:
-        """How much more is guaranteed than is left; 0 where all guarantees hold."""
+        """The amount by which guarantees exceed what remains, or 0 if all hold."""
         return max(self.guaranteed - self.left, 0)
 
 
 def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Plan, tuple[Away, ...]]]:
-    """The plans whose nodes are asked for, with these.
+    """Yield the plans that have nodes of these names, with the nodes.
 
     Raises GpuplanError for what is no node of a pool, or no GPU of it, and for more nodes than a pool counts.
     """
@@ -74,9 +74,9 @@ def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Pla
 
 
 def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
-    """The units of the pools whose nodes are away, in the order of the plan.
+    """Yield the units of the pools whose nodes are away, in the order of the plan.
 
-    Of what is made on demand it is what is certain before, and what is meanwhile.
+    For partitions on demand these are the certain numbers before and meanwhile.
     """
     gone: dict[str, list[Away]] = {}
     for away in aways:
@@ -124,7 +124,7 @@ def _checked(index: str, every: range, text: str) -> int:
 
 
 def _merged(aways: Iterable[Away]) -> Iterator[Away]:
-    """A node that is asked for twice is one node; a pool's name stands for another node each time."""
+    """Yield the nodes, each once. A pool's name stands for another node each time."""
     nodes: dict[str, Away] = {}
     for away in aways:
         if away.is_named:

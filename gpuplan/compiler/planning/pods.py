@@ -28,7 +28,7 @@ from gpuplan.compiler.policy.models import Checkpoint, ContainerDefaults, ModelV
 
 
 class Defaults(NamedTuple):
-    """Millicores or bytes; None where the tenant says nothing.
+    """A tenant's defaults for containers, in millicores or bytes, or None if the tenant states none.
 
     ``request`` is as much as ``limit`` where ``request_field`` says so; ``ratio`` is how many times its request a
     container's limit may be.
@@ -50,7 +50,7 @@ class Defaults(NamedTuple):
 
 
 def defaults_of(tenant: Tenant) -> Mapping[Counted, Defaults]:
-    """For CPU and for memory, whether the tenant says something or not."""
+    """Return the defaults for CPU and for memory, also if the tenant states none."""
     said = tenant.spec.containers
     both = {Counted.CPU: said.cpu, Counted.MEMORY: said.memory}
     return {counted: _resolved(tenant, counted, spec or ContainerDefaults()) for counted, spec in both.items()}
@@ -71,13 +71,13 @@ def _resolved(tenant: Tenant, counted: Counted, spec: ContainerDefaults) -> Defa
 # --- What is written for them ------------------------------------------------------------------------------------
 
 DEFAULT_REQUESTS: Final = {Counted.CPU: "100m", Counted.MEMORY: "128Mi"}
-"""What a container counts as that asks for nothing, where nobody says more of it: little."""
+"""The small request of containers that state none and have no default."""
 
 
 def compute_caps(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[Counted, int]:
-    """Caps on CPU, memory and pods in a ResourceQuota, where no queue counts them.
+    """Return the caps on CPU, memory and pods in a ResourceQuota, or none if queues count them.
 
-    Beside a queue they would hold for pods on other nodes too. And they need defaults for containers that say nothing,
+    Beside a queue they would also hold for pods on other nodes. They need defaults for containers that say nothing,
     which Kueue takes before it looks at limits: work that states limits alone would count as next to nothing there
     (`AdjustResources` in `pkg/workload/resources.go` of Kueue 0.19).
     """
@@ -88,7 +88,7 @@ def compute_caps(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> 
 
 
 def container_limits(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, Mapping[str, str]]:
-    """What a LimitRange says of containers: what the tenant does, and what the ResourceQuota needs.
+    """Return a LimitRange's values for containers: those of the tenant, and defaults that the ResourceQuota needs.
 
     It would refuse pods with containers that say nothing of what it counts (`Constraints` in
     `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). A container that has a limit asks for as much,
@@ -114,7 +114,7 @@ _LISTS: Final = (INIT_CONTAINERS, "containers")
 
 
 class PatchedContainer(NamedTuple):
-    """What a patch says of a container. One that ``is_init`` starts before others, and may go on beside them."""
+    """A container in a patch. One that ``is_init`` starts before others, and may go on beside them."""
 
     at: Origin
     name: str
@@ -132,7 +132,7 @@ class PatchedContainer(NamedTuple):
 
 
 def patched_containers(workload: Workload) -> Iterator[PatchedContainer]:
-    """In the order in which a pod starts them."""
+    """Yield the containers of a patch in the order in which a pod starts them."""
     spec = spec_of_patch(workload)
     for field in _LISTS:
         for index, item in enumerate(items(spec.get(field))):
@@ -172,12 +172,12 @@ class Request(NamedTuple):
 
 
 def requests_of(workload: Workload, counted: Counted) -> tuple[Request, ...]:
-    """What each container asks for, by itself or by its tenant's default; those that say nothing are not there."""
+    """Yield the request of each container, its own or its tenant's default, in the order in which a pod starts them."""
     return tuple(_requests(workload, counted))
 
 
 def asked_by_pod(workload: Workload, counted: Counted) -> int | None:
-    """What a pod counts as; None where nobody says anything.
+    """Return the sum that a pod counts as, or None if no container has a request.
 
     All that run together are added up, and an init container asks for itself and those before it that go on
     (`AggregateContainerRequests` in `resource/helpers.go` of kubernetes/component-helpers).
@@ -197,14 +197,14 @@ def _together(found: tuple[Request, ...]) -> int:
 
 
 def silent_containers(workload: Workload, counted: Counted) -> tuple[PatchedContainer, ...]:
-    """Those that a workload adds, that go on beside the main one, and that no request is known of."""
+    """Return added containers that run beside the main one and have no known request."""
     asking = {request.container for request in _requests(workload, counted)}
     added = (found for found in patched_containers(workload) if found.is_added and found.goes_on)
     return tuple(found for found in added if found.name not in asking)
 
 
 def asked_by_main(workload: Workload, counted: Counted) -> Request | None:
-    """What the container asks for that the policy describes."""
+    """Return the request of the container that the policy describes, or None."""
     return next((found for found in _requests(workload, counted) if not found.container), None)
 
 
@@ -232,7 +232,7 @@ def _request(container: PatchedContainer, at: Origin, amount: int) -> Request:
 
 
 def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
-    """A limit is a request where there is none beside it. What is no amount, or less than none, is found by a check."""
+    """Return the route and text of an amount, or None if there is none. Checks report what is no amount."""
     value = mapping(resources.get(kind)).get(counted.value)
     text = str(value) if isinstance(value, str | int | float) else ""
     amount = exact_quantity(text)
@@ -248,35 +248,35 @@ class Volume(NamedTuple):
     example: str
 
     def claim(self, workload: Workload) -> str:
-        """The name of its claim, which stays whatever becomes of the work."""
+        """Return the name of its claim, which outlasts the work."""
         return f"{workload.name}-{self.name}"
 
 
 def model_of(workload: Workload) -> Volume | None:
-    """The volume that holds a model."""
+    """Return the volume that holds a model, or None."""
     spec = workload.spec.model
     return Volume("model", workload.at / "model", spec, "/models") if spec else None
 
 
 def checkpoint_of(workload: Workload) -> Volume | None:
-    """The volume in which a training keeps how far it has come."""
+    """Return the volume of a training's checkpoints, or None."""
     spec = workload.work.checkpoint if isinstance(workload.work, Training) else None
     return Volume("checkpoint", workload.work_at / "checkpoint", spec, "/checkpoints") if spec else None
 
 
 def storage_of(workload: Workload) -> Volume | None:
-    """The volume in which people keep their work."""
+    """Return the volume of a workspace, or None."""
     spec = workload.storage
     return Volume("storage", workload.work_at / "storage", spec, "/work") if spec else None
 
 
 def volumes_of(workload: Workload) -> Iterator[Volume]:
-    """All of them."""
+    """Yield all volumes of a workload."""
     return (found for found in (model_of(workload), checkpoint_of(workload), storage_of(workload)) if found)
 
 
 class Short(StrEnum):
-    """What a node runs out of first."""
+    """The thing that a node runs out of first."""
 
     UNITS = "units"
     CPU = "cpu"
@@ -286,14 +286,14 @@ class Short(StrEnum):
 
 
 class Room(NamedTuple):
-    """So many pods, and what there is no more of for another one."""
+    """A number of pods, and the thing that is missing for one more."""
 
     pods: int
     short: Short
 
 
 def room_on_node(workload: Workload, part: Pool) -> Room:
-    """That of a node of a pool, or of a part of one, with nothing else on it."""
+    """Return the room on an empty node of a pool or of a part of a pool."""
     rooms = [Room(_by_units(workload, part), Short.UNITS)]
     for counted, short in ((Counted.CPU, Short.CPU), (Counted.MEMORY, Short.MEMORY)):
         has, asked = per_node(part.nodes, counted), asked_by_pod(workload, counted)
@@ -317,13 +317,15 @@ def _by_units(workload: Workload, part: Pool) -> int:
 
 
 def is_apart(workload: Workload) -> bool:
-    """Whether a node takes one pod of it alone, for what the workload lays over its pods."""
+    """Whether the workload's patch keeps a second of its pods off a node."""
     spec = spec_of_patch(workload)
     return _takes_ports_of_node(workload, spec) or _keeps_off_itself(workload, spec)
 
 
 def _takes_ports_of_node(workload: Workload, spec: Mapping[str, Any]) -> bool:
-    """In the node's network every port of a container is one of the node (`SetDefaults_PodSpec` of Kubernetes)."""
+    """Whether its pods listen on ports of the node.
+
+    In the node's network every port of a container is a port of the node (`SetDefaults_PodSpec` of Kubernetes)."""
     ports = [mapping(port) for found in patched_containers(workload) for port in items(found.body.get("ports"))]
     listens = bool(ports) or is_called(workload.work)
     return any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)

@@ -1,4 +1,4 @@
-"""What a unit costs: the prices of nodes that the policy gives, divided over what their GPUs hand out.
+"""The costs of units: the policy's prices of nodes, divided over the units of their GPUs.
 
 Amounts are for an hour, in the cluster's one currency, and exact: a third of a GPU has a third of its price, and views
 round what they show. What a GPU costs is divided by the part of it that each unit is (`part_of_gpu`), so that the units
@@ -49,7 +49,7 @@ def per_month(amount: Money) -> Ratio:
 
 
 class Price(NamedTuple):
-    """What a node costs for an hour, and where the policy says it."""
+    """The price of a node for an hour, and its place."""
 
     at: Origin
     currency: str
@@ -57,7 +57,7 @@ class Price(NamedTuple):
 
 
 def node_price(plan: Plan, pool: Pool) -> Price | None:
-    """The most specific price for the pool's term; None where there is none."""
+    """Return the most specific price for the pool's term, or None."""
     if plan.prices is None:
         return None
     found = (hourly_rate(at, rate, pool) for at, rate in rates_for(plan.prices, pool))
@@ -66,7 +66,7 @@ def node_price(plan: Plan, pool: Pool) -> Price | None:
 
 
 def rates_for(prices: Prices, pool: Pool) -> Iterator[tuple[Origin, Rate]]:
-    """What a list of prices has for a pool, the most specific first, each with its place."""
+    """Yield a price list's rates for a pool with their places, the most specific first."""
     spec, at = prices.spec, prices.at
     for field, rates, name in (
         ("pools", spec.pools, pool.name),
@@ -78,12 +78,12 @@ def rates_for(prices: Prices, pool: Pool) -> Iterator[tuple[Origin, Rate]]:
 
 
 def node_type(pool: Pool) -> str:
-    """The type of the pool's nodes: what the pool says, or the label that it chooses them by; empty where neither."""
+    """Return the type of the pool's nodes, by its billing or by its selector. It is empty if neither has it."""
     return pool.spec.billing.node_type or pool.nodes.selector.get(INSTANCE_TYPE_LABEL, "")
 
 
 def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | None:
-    """What a node of the pool costs by a rate, and where that is written; None where it says nothing of the term."""
+    """Return the place and price of a node for an hour by a rate, or None if the rate lacks the pool's term."""
     for field, terms, number in (
         ("perGpuHour", rate.per_gpu_hour, pool.nodes.gpus_per_node),
         ("perNodeHour", rate.per_node_hour, 1),
@@ -123,7 +123,7 @@ def _own_price(terms: Terms, term: Term) -> str | None:
 
 
 def part_of_gpu(pool: Pool, unit: Unit) -> Ratio:
-    """The part of a GPU that one unit is.
+    """Return the part of a GPU that one unit is.
 
     A MIG instance is half as much as it has of the GPU's memory slices, and half as much as it has of the compute
     slices: a `4g.40gb` of an A100 is more than a `3g.40gb`, and both together are the GPU. No two instances have a
@@ -142,7 +142,7 @@ def part_of_gpu(pool: Pool, unit: Unit) -> Ratio:
 
 
 def gpus_in_place_of(part: Ratio, amount: Amount) -> int:
-    """How many whole GPUs a pod would have that asks for so many units: one, unless its units are GPUs already."""
+    """Return the number of whole GPUs in place of so many units: one, unless the units are GPUs already."""
     return ceil(amount) if part == 1 else 1
 
 
@@ -150,7 +150,7 @@ def gpus_in_place_of(part: Ratio, amount: Amount) -> int:
 
 
 class UnitCost(NamedTuple):
-    """What one unit of a pool costs, the part of a GPU that it is, and what all that is guaranteed of it comes to."""
+    """The cost of one unit of a pool, its part of a GPU, and the cost of all guarantees on it."""
 
     unit: Unit
     part: Ratio
@@ -159,7 +159,7 @@ class UnitCost(NamedTuple):
 
 
 class PoolCost(NamedTuple):
-    """What the nodes of a pool cost: what tenants are ``guaranteed``, what is ``not_cut`` into units, and what is free.
+    """The cost of a pool's nodes: of guarantees, of what is ``not_cut`` into units, and of what is free.
 
     ``whole_gpus`` is what as many pods as there are units would cost with a GPU each; None where no number of units is
     a number of pods: of fractions, and of what is partitioned on demand.
@@ -178,17 +178,17 @@ class PoolCost(NamedTuple):
 
     @property
     def idle(self) -> Money:
-        """What nobody has a guarantee on; negative where more is promised than there is."""
+        """The cost of units without a guarantee. It is negative if guarantees exceed the pool."""
         return self.total - self.guaranteed
 
     @property
     def free(self) -> Money:
-        """What of it units hold."""
+        """The part of the idle cost that is cut into units."""
         return self.idle - self.not_cut
 
 
 class TenantCost(NamedTuple):
-    """What a tenant is ``guaranteed``, with all that are part of it; what of that is its ``own`` and none of theirs.
+    """The cost of a tenant's guarantees with all below it, and of the ``own`` part that is none of theirs.
 
     ``most`` is what it may use at most: all of a pool where it has no limit.
     """
@@ -211,7 +211,7 @@ class TenantCost(NamedTuple):
         return _sum(self.most_by_pool.values())
 
     def within(self, pools: Collection[str]) -> TenantCost:
-        """What of it is in some pools."""
+        """Return the part of the cost in some pools."""
         found = (
             {pool: amount for pool, amount in amounts.items() if pool in pools}
             for amounts in (self.by_pool, self.own_by_pool, self.most_by_pool)
@@ -220,7 +220,7 @@ class TenantCost(NamedTuple):
 
 
 class WorkloadCost(NamedTuple):
-    """What the pods of a workload cost, the fewest and the most of them, and the most with a whole GPU each."""
+    """The cost of the fewest and the most pods of a workload, and of the most with a whole GPU each."""
 
     workload: Workload
     fewest: Money
@@ -229,7 +229,7 @@ class WorkloadCost(NamedTuple):
 
 
 class Costs(Value):
-    """What a cluster costs. ``unpriced`` are the pools without a price: what is in them is in no sum.
+    """The costs of a cluster. ``unpriced`` are the pools without a price, which are in no sum.
 
     Tenants and workloads are those that have something in a pool with a price.
     """
@@ -246,7 +246,7 @@ class Costs(Value):
 
     @property
     def guaranteed(self) -> Money:
-        """What tenants have of it: as much as all of them have as their own."""
+        """The cost of all guarantees, which is the sum of the tenants' own costs."""
         return _sum(cost.guaranteed for cost in self.pools)
 
     @property
@@ -263,7 +263,7 @@ class Costs(Value):
 
 
 def costs(plan: Plan) -> Costs | None:
-    """What all of it costs; None where no document says prices."""
+    """Return the costs of a cluster, or None without a price list."""
     if plan.prices is None:
         return None
     priced = [(pool, price) for pool in plan.pools if (price := node_price(plan, pool))]
@@ -280,7 +280,7 @@ def costs(plan: Plan) -> Costs | None:
 
 
 class Cost(NamedTuple):
-    """What the nodes of some pools cost together; ``unpriced`` are those among them without a price, in no sum."""
+    """The cost of the nodes of some pools. ``unpriced`` are those without a price, which are not in the sum."""
 
     currency: str
     amount: Money
@@ -288,7 +288,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(plan: Plan, pools: Iterable[Pool]) -> Cost | None:
-    """What some pools of a plan cost; None where no document says prices."""
+    """Return the cost of some pools of a plan, or None without a price list."""
     if plan.prices is None:
         return None
     priced = [(pool, node_price(plan, pool)) for pool in pools]
@@ -300,7 +300,7 @@ def cost_of(plan: Plan, pools: Iterable[Pool]) -> Cost | None:
 
 
 def selected_costs(shown: Selection) -> Costs | None:
-    """What of it is shown. What is free of a pool is so whichever tenants are shown."""
+    """Return the costs of a selection. The free part of a pool does not depend on the tenants that are shown."""
     found = costs(shown.plan)
     if found is None:
         return None
@@ -318,7 +318,7 @@ def selected_costs(shown: Selection) -> Costs | None:
 
 
 def saved(cost: Money, instead: Money | None) -> Ratio | None:
-    """The part that is saved where something costs this much instead of that; None where that costs nothing."""
+    """Return the saved part if a thing costs ``cost`` instead of ``instead``, or None if that is zero."""
     return 1 - cost / instead if instead else None
 
 
@@ -345,7 +345,7 @@ def _of_all_nodes(pool: Pool, price: Price) -> Money:
 
 
 def _not_cut(pool: Pool) -> Ratio:
-    """How many GPUs' worth no unit holds. What is partitioned on demand may be cut any way."""
+    """Return the number of GPUs that no unit holds. Partitions on demand may be cut in any way, so that it is 0."""
     if isinstance(pool.sharing, DynamicMig):
         return Ratio(0)
     return pool.gpu_count - _sum(part_of_gpu(pool, unit) * unit.capacity for unit in pool.units)

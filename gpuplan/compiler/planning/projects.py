@@ -1,4 +1,4 @@
-"""What Run:ai is told of a plan: departments, projects, and what each has of every pool, in GPUs.
+"""Run:ai's view of a plan: departments, projects, and their GPUs of every pool.
 
 A tenant that is part of none is a department, so that siblings share the surplus as siblings. A namespace is a project
 of its tenant's department and has the namespace's own name, for a project has one namespace.
@@ -47,14 +47,14 @@ class Project(NamedTuple):
 
 
 def departments(plan: Plan) -> tuple[Department, ...]:
-    """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
+    """Return the departments in the order of tenants. Without a quota a tenant has what the tenants below it have."""
     return tuple(
         Department(tenant, _grants(plan, plan.tree.together[tenant.name], _whole)) for tenant in plan.tree.roots
     )
 
 
 def projects(plan: Plan) -> tuple[Project, ...]:
-    """In the order of tenants and of their namespaces."""
+    """Return the projects in the order of tenants and of their namespaces."""
     return tuple(
         Project(
             namespace,
@@ -71,7 +71,7 @@ def projects(plan: Plan) -> tuple[Project, ...]:
 
 
 def _grants(plan: Plan, quotas: Iterable[Quota], grant_of: Callable[[Quota], Grant]) -> Mapping[str, Grant]:
-    """What some quotas amount to in each pool."""
+    """Return the sum of some quotas in each pool."""
     found: dict[str, list[Grant]] = {}
     for quota in quotas:
         found.setdefault(quota.pool.name, []).append(grant_of(quota))
@@ -83,7 +83,7 @@ def _whole(quota: Quota) -> Grant:
 
 
 def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> Grant:
-    """A namespace's part of what its tenant leaves to none of those that are part of it."""
+    """Return a namespace's part of the guarantee that its tenant does not pass on to tenants below it."""
     names = tenant.spec.namespaces
     guaranteed = portion(quota, names, namespace, tree.left_over(tenant, quota.key))
     return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
@@ -101,7 +101,7 @@ def _sum(grants: Sequence[Grant]) -> Grant:
 
 
 def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:
-    """A namespace's part of an amount, as `split` has it; in equal parts where it says nothing.
+    """Return a namespace's part of an amount, as `split` says or else in equal parts.
 
     Units stay whole: those that remain go where the part that was cut off is largest, the first of equals first.
     """
@@ -123,7 +123,7 @@ DEFAULT_RANK = RANKS.index("MediumLow")
 
 
 def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
-    """What Run:ai calls each rank of the policy: 0 is its default one, the order is kept.
+    """Return Run:ai's name for each rank of the policy. 0 is its default rank, and the order stays.
 
     Those that are too many have the last name on their side, so that some of the order is lost.
     """
@@ -138,7 +138,10 @@ def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
 
 
 def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
-    """The longest protection that a tenant of the pool asks for: a node pool has one for everybody, and both kinds."""
+    """Return the longest protection that a tenant of the pool asks for.
+
+    A node pool has one time for all and both kinds.
+    """
     asked = [
         duration
         for tenant in plan.tenants
@@ -150,7 +153,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
 
 
 def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
-    """Each limit that a tenant has on the time of its work, where it is written."""
+    """Yield each limit on the time of a tenant's work, with its place."""
     workspaces, trainings = tenant.spec.time_limits.workspaces, tenant.spec.time_limits.trainings
     times = {
         ("workspaces", "run"): workspaces.run,
@@ -165,7 +168,7 @@ def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
 
 
 def seconds(duration: str) -> int:
-    """How long a duration of the policy language is, such as ``1h30m``."""
+    """Return the seconds of a duration of the policy language, such as ``1h30m``."""
     return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", duration))
 
 
@@ -173,7 +176,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def _spell(length: int) -> str:
-    """Days, hours and minutes: parts of a minute count as one."""
+    """Return days, hours and minutes. A part of a minute counts as one."""
     hours, minutes = divmod(ceil(length / 60), 60)
     days, hours = divmod(hours, 24)
     return "".join(f"{number}{unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if number) or "0m"

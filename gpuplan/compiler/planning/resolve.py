@@ -62,7 +62,7 @@ Part = TypeVar("Part")
 
 
 class HandWork(Value):
-    """What a cluster's overlay holds beside policies: its kustomize Components and their documents."""
+    """The kustomize Components of a cluster's overlay, and their documents."""
 
     components: tuple[Component, ...] = ()
     documents: tuple[HandWritten, ...] = ()
@@ -77,7 +77,7 @@ def resolve(
     *,
     is_partial: bool = False,
 ) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of one cluster, or None when its Cluster document cannot be read.
+    """Return the plan of one cluster, or None if its Cluster document cannot be read.
 
     Documents that cannot be resolved are left out, in whole or in part, and named in `Plan.broken`. ``is_partial`` says
     that there may be more of them than could be read.
@@ -145,7 +145,7 @@ def resolve(
 
 
 def resolve_workload(plan: Plan, at: Origin, policy: models.Workload) -> tuple[Workload | None, tuple[Diagnostic, ...]]:
-    """What one more Workload is on a cluster; ``at`` is its `spec`."""
+    """Resolve one more Workload on a cluster. ``at`` is the place of its `spec`."""
     cluster = plan.cluster.spec
     context = Context(
         Catalog({}),
@@ -179,7 +179,7 @@ def _names(parsed: Iterable[Parsed]) -> dict[str, dict[str, None]]:
 def _resolved(
     parsed: Iterable[Parsed], kind: type[Policy], resolve_one: Callable[[Origin, Policy], Part | None]
 ) -> dict[str, Part]:
-    """What could be resolved of a kind, by name."""
+    """Return the documents of a kind that could be resolved, by name."""
     found: dict[str, Part] = {}
     for item in parsed:
         policy = item.policy
@@ -196,7 +196,7 @@ def _lost(context: Context, kind: str, found: Iterable[str]) -> frozenset[str]:
 
 
 def _incomplete(parsed: Iterable[Parsed], tenants: Mapping[str, Tenant]) -> frozenset[str]:
-    """The names of the tenants of which something had to be left out."""
+    """Return the names of tenants that lack some of their quotas, classes or fields."""
     return frozenset(
         tenant.name
         for item in parsed
@@ -222,7 +222,7 @@ def _priority_class(at: Origin, policy: models.PriorityClass) -> PriorityClass:
 
 
 def _cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:
-    """The settings of a cluster; ``at`` is its `spec`."""
+    """Return the settings of a cluster. ``at`` is the place of its `spec`."""
     spec, name = cluster.spec, cluster.metadata.name
     flux, release = spec.flux, (spec.scheduler.version or "").removeprefix("v")
     approval = _operator_approval(pools)
@@ -253,10 +253,10 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
 
 
 def _operator_approval(pools: Iterable[Pool]) -> models.Approval:
-    """Whether a person starts a sync of the GPU Operator, where the policy does not say it.
+    """Return the default approval of the GPU Operator's sync: a person's if a pool runs MPS.
 
-    With MPS it ends what runs. There is one ConfigMap for the device plugins of a cluster, its name changes with any
-    pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
+    With MPS a sync ends running work. There is one ConfigMap for the device plugins of a cluster. Its name changes with
+    any pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
     `handleDevicePluginConfig` in `controllers/object_controls.go` of NVIDIA/gpu-operator). A daemon that is told to end
     quits the MPS server that all CUDA processes of its GPUs go through (`Stop` in
     `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
@@ -320,7 +320,7 @@ def _prices(context: Context, at: Origin, policy: models.Prices) -> Prices:
 
 
 def _retained(context: Context, at: Origin, policy: models.Retained) -> Retained | None:
-    """What a document retains, or None when its GPU model cannot be found."""
+    """Return a retained thing, or None if its GPU model is unknown."""
     spec = policy.spec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject | None = None
     if spec.mig_layout is not None:
@@ -337,7 +337,7 @@ def _retained(context: Context, at: Origin, policy: models.Retained) -> Retained
 
 
 def _retained_configs(parsed: Iterable[Parsed]) -> dict[str, Mapping[str, object]]:
-    """The files of the device plugin that are retained, by key: pools are resolved with them in view."""
+    """Return the retained files of the device plugin by key, which resolving pools needs."""
     specs = (item.policy.spec for item in parsed if isinstance(item.policy, models.Retained))
     found = (spec.device_plugin_config for spec in specs)
     return {item.key: _config(item) for item in found if item is not None}
@@ -348,7 +348,7 @@ def _config(retained: models.RetainedDevicePluginConfig) -> dict[str, object]:
 
 
 def _retained_nodes(at: Origin, spec: models.RetainedNodes) -> RetainedNodes:
-    """How many nodes there are is not said: names count, and a pattern counts none."""
+    """Return the nodes. Names count as nodes, and a pattern counts none, since the document has no number."""
     listed = tuple(spec.names or ())
     nodes = Nodes(at, len(listed), 0, listed, spec.name_pattern, tuple(spec.except_names))
     folder = f"{Stage.PARTITIONS.value}/{spec.pool}" if names.POOL.is_spelt(spec.pool) else ""
@@ -364,7 +364,7 @@ def _retained_layout(context: Context, at: Origin, spec: models.RetainedLayout) 
 
 
 def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
-    """The folder of the object's namespace where a tenant has it, else that of what the whole cluster shares."""
+    """Return the folder of the object's namespace if a tenant has it, else the folder of cluster-wide objects."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     if any(namespace in tenant.spec.namespaces for tenant in tenants):
@@ -376,7 +376,7 @@ def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
 
 
 def _workload(context: Context, at: Origin, workload: models.Workload) -> Workload | None:
-    """The workload, or None when what it refers to cannot be found; each that cannot is a finding."""
+    """Return the workload, or None if a document that it names is unknown. Each unknown name is a finding."""
     spec = workload.spec
     tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants)
     pool = context.refer("Pool", spec.pool, at / "pool", context.pools)
@@ -401,7 +401,7 @@ def _workload(context: Context, at: Origin, workload: models.Workload) -> Worklo
 
 
 def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant) -> str | None:
-    """The namespace that is named, or the tenant's only one; whether it is the tenant's is a check's business."""
+    """Return the named namespace, or the tenant's only one. A check judges whether it is the tenant's."""
     if spec.namespace is not None:
         return spec.namespace
     if len(tenant.spec.namespaces) == 1:
@@ -427,7 +427,7 @@ def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: 
 
 
 def _class_of(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant | None) -> PriorityClass | None:
-    """The class that is named, or the tenant's only one."""
+    """Return the named class, or the tenant's only one."""
     if spec.priority_class is not None:
         return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", context.classes)
     return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
@@ -451,7 +451,7 @@ def _fraction(at: Origin, fraction: float | models.PartOfGpu | None, gpu: Gpu) -
 
 
 def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ...]:
-    """One total per unit, pools and units in their order.
+    """Return one total per unit, in the order of pools and units.
 
     A tenant counts within the nearest ancestor that states a quota of its own for the unit: its guarantee is then a
     part of the ancestor's, and must not be counted again.

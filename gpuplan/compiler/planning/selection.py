@@ -45,7 +45,7 @@ class Selection(Value, eq=False):
 
     @property
     def guaranteed(self) -> Mapping[UnitKey, Amount]:
-        """What the tenants that are shown have together of each unit of the pools that are."""
+        """The sum of guarantees of shown tenants on each unit of shown pools."""
         if self.has_all_tenants:
             pools = {pool.name for pool in self.pools}
             return {total.key: total.guaranteed for total in self.plan.totals if total.pool.name in pools}
@@ -65,7 +65,7 @@ class Selection(Value, eq=False):
 
 
 def selection_of(plan: Plan | Selection) -> Selection:
-    """All of a plan, or what is chosen of it."""
+    """Return a plan as a selection of all of it. A selection stays as it is."""
     if isinstance(plan, Selection):
         return plan
     return Selection(
@@ -81,7 +81,7 @@ def selection_of(plan: Plan | Selection) -> Selection:
 
 
 def select(plans: Sequence[Plan], pools: Sequence[str] = (), tenants: Sequence[str] = ()) -> tuple[Selection, ...]:
-    """Of each plan what belongs to pools and tenants with these names; in them ``*``, ``?`` and ``[...]`` are patterns.
+    """Return the parts of each plan that belong to pools and tenants of these names, which may be shell patterns.
 
     Of a pool that is its tenants' quotas there, and the workloads that may run there; of a tenant those that are part
     of it, their quotas and workloads, and the pools of these. Of both it is what belongs to both. Clusters that have
@@ -144,7 +144,7 @@ def _select(plan: Plan, pools: Sequence[str], tenants: Sequence[str]) -> Selecti
 
 
 def _is_meant(plan: Plan, tenant: Tenant, patterns: Sequence[str]) -> bool:
-    """Whether it is a tenant of that name, or part of one."""
+    """Whether it is a tenant of such a name, or part of one."""
     return any(_is_one_of(found.name, patterns) for found in plan.tree.path(tenant))
 
 
@@ -161,7 +161,7 @@ def _classes(plan: Plan, tenants: Iterable[Tenant], workloads: Iterable[Workload
 
 
 def _parts_with(eviction: Eviction, tenants: set[str]) -> Iterator[Eviction]:
-    """What of an eviction these tenants do to others and to each other, and what others do to them."""
+    """Yield the parts of an eviction that have one of these tenants on either side."""
     evictors, victims = _of(eviction.evictors, tenants), _of(eviction.victims, tenants)
     if evictors == eviction.evictors and victims == eviction.victims:
         yield eviction
@@ -178,6 +178,6 @@ def _of(parties: Iterable[Party], tenants: set[str]) -> tuple[Party, ...]:
 
 
 def _possible(eviction: Eviction) -> Iterator[Eviction]:
-    """The eviction, unless nobody is left in it who could evict anybody."""
+    """Yield the eviction if somebody in it can still evict somebody."""
     if any(eviction.holds(evictor, victim) for evictor in eviction.evictors for victim in eviction.victims):
         yield eviction

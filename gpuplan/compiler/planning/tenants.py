@@ -21,7 +21,7 @@ from gpuplan.compiler.policy import models
 
 
 def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenant:
-    """The tenant with those grants and classes that exist; each that does not is a finding."""
+    """Return the tenant with the quotas and classes that exist. Each unknown name is a finding."""
     spec = tenant.spec
     named = (
         context.refer("PriorityClass", name, origin, context.classes)
@@ -40,7 +40,7 @@ def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenan
 
 
 MOST_LEVELS: Final = 64
-"""Of tenants above each other. Whoever walks from one to the top may then do so for each."""
+"""The most levels of tenants. It bounds walks from each tenant to the top."""
 
 
 def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
@@ -65,7 +65,7 @@ def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
 
 
 def amount(number: float) -> Amount:
-    """A whole number as an int, any other exactly as it was written."""
+    """Return a whole number as an int, and any other exactly as it was written."""
     return int(number) if number == int(number) else Decimal(str(number))
 
 
@@ -95,7 +95,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.Ten
 
 
 def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | None) -> Amount | None:
-    """What a ResourceQuota allows of it; where queues cap, it refuses what nobody may have, and no more."""
+    """Return the cap of a ResourceQuota, or None without one. If queues cap it refuses only what nobody may have."""
     match context.cap:
         case models.Cap.LIMIT:
             return limit
@@ -115,9 +115,9 @@ def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
 
 
 def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
-    """The unit that a quota or a workload at ``at`` names, or the only one of its pool.
+    """Return the unit that a quota or a workload at ``at`` names, or the only one of its pool.
 
-    Where what the pool hands out is not clear there is none, and nothing to say of it.
+    It is None without a finding if a mistake elsewhere hides what the pool hands out.
     """
     if has_unclear_units(pool):
         return None
@@ -125,7 +125,7 @@ def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, wha
 
 
 def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
-    """The unit of a pool that hands out one.
+    """Return the unit of a pool that hands out only one.
 
     A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
     """
@@ -159,7 +159,7 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
 
 
 def _meant_unit(name: str, pool: Pool) -> str | None:
-    """The unit whose resource, or the end of it, was written instead of its name, or that is spelt otherwise.
+    """Return the unit that was probably meant, by its resource, the end of the resource, or a similar spelling.
 
     What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
     """
@@ -177,14 +177,14 @@ _WITHOUT_PROFILE = ("gpu", "shared", "fraction")
 
 
 def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:
-    """The one profile with the slices and the memory of a name that is no profile: `1g10`, `mig-1g.10g`."""
+    """Return the one profile with the slices and memory in a name that is no profile, such as `1g10`, `mig-1g.10g`."""
     written = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
     found = [item for item in profiles if written and item == f"{written[1]}g.{written[2]}gb"]
     return found[0] if found else None
 
 
 def _large_enough(name: str, pool: Pool) -> Iterator[str]:
-    """Which unit has as much memory as one that the pool's model knows and the pool does not hand out."""
+    """Yield a note with the smallest unit that has as much memory as a profile that the pool does not hand out."""
     profile = pool.gpu.find_profile(name)
     wanted = profile.memory_mib if profile else None
     larger = [unit for unit in pool.units if wanted and unit.memory_mib is not None and unit.memory_mib >= wanted]

@@ -1,4 +1,4 @@
-"""What a workspace has beside its program: the files and the variable that end it when nobody works in it."""
+"""The files and the variable that end a workspace when nobody works in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES: Final = "/etc/workload"
 """Where a container has the files of its workload."""
 
 SETTINGS: Final = "jupyter_server_config.json"
-"""What a Jupyter server reads of every folder of its search path, JSON after Python (`load_config_file` in
+"""The file that a Jupyter server reads in every folder of its search path, JSON after Python (`load_config_file` in
 `jupyter_core/application.py`, `_load_config_files` in `traitlets/config/application.py`)."""
 
 SEARCH_PATH: Final = "JUPYTER_CONFIG_PATH"
@@ -30,12 +30,12 @@ _LOOKS_EVERY: Final = 60
 
 
 def files_of(workload: Workload) -> Mapping[str, str]:
-    """The files of a workload's container by name, those of the policy and what ends it when it is idle."""
+    """Return the files of a workload's container by name: those of the policy, and settings that end it when idle."""
     return {**workload.spec.config, **({SETTINGS: _ending_after(workload.idle)} if workload.idle else {})}
 
 
 def _ending_after(idle: str) -> str:
-    """What ends kernels and terminals that nobody uses, and the server when it has none and nobody asks it anything.
+    """Return settings that end unused kernels and terminals, and the server when it has none and gets no requests.
 
     A kernel that computes is never idle; one that waits is, also where somebody's browser still shows it. A terminal is
     when nothing is typed and nothing written, whatever runs in it. (`cull_kernels` in
@@ -46,7 +46,7 @@ def _ending_after(idle: str) -> str:
 
 
 def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
-    """By the class that has them; ``length`` is in seconds."""
+    """Return settings by class. ``length`` is in seconds."""
     return {
         "ServerApp": {"shutdown_no_activity_timeout": length},
         "MappingKernelManager": {
@@ -73,8 +73,10 @@ class Overruling(NamedTuple):
 
 
 def overruling(workload: Workload) -> Iterator[Overruling]:
-    """What is said on the command line wins over files; `--config` has the server look into one folder, and for that
-    name alone (`load_config_file` in `jupyter_core/application.py`, 5.9).
+    """Yield words of the command line that override the files.
+
+    The command line wins over files, and `--config` makes the server look for that name alone, in one folder
+    (`load_config_file` in `jupyter_core/application.py`, 5.9).
     """
     said = {setting for settings in _settings(0).values() for setting in settings}
     for field, items in (("command", workload.spec.command), ("args", workload.spec.args)):
@@ -95,5 +97,5 @@ _FILE_OPTIONS: Final = ("config", "config_file")
 
 
 def _is_own(file: str) -> bool:
-    """Whether it is the file that ends the server, which is read as Python and as JSON, whatever its name ends in."""
+    """Whether it is the file that ends the server, which is read as Python and as JSON, whatever its suffix."""
     return file.rpartition(".")[0] == f"{FILES}/{SETTINGS.rpartition('.')[0]}"

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu, Profile
 
 Counts = tuple[int, ...]
-"""How many instances of each profile, in the order in which the profiles are given."""
+"""Numbers of instances, in the order of the given profiles."""
 
 
 class Blockade(NamedTuple):
@@ -21,7 +21,7 @@ class Blockade(NamedTuple):
 
 
 def find_blockade(gpu: Gpu, profile: str, gpus: int, most: Mapping[str, int]) -> tuple[Blockade, ...] | None:
-    """How at most so many instances of each profile can leave no place for one more, or None where they cannot.
+    """Return how at most so many instances of each profile can leave no place for one more, or None if they cannot.
 
     The instances stand wherever they may: what stood in their way when they came may have gone since, for a driver that
     makes partitions on demand never moves one. The search is exact: it looks through all that one GPU can hold
@@ -101,7 +101,7 @@ def _least(found: Iterable[Counts]) -> list[Counts]:
 
 
 def _cover(kinds: Sequence[Counts], most: Counts, gpus: int) -> tuple[int, ...] | None:
-    """How many GPUs of each kind make up all of them, within so many instances in all; None where none do.
+    """Return the number of GPUs of each kind that make up all GPUs within so many instances, or None.
 
     Branch and bound on the linear relaxation, in exact fractions: what it gives, rounded down, is often enough, and its
     bound is often too small. In between it divides at a kind that has a fraction.

@@ -12,7 +12,7 @@ from gpuplan.compiler.catalog import Gpu, Profile
 from gpuplan.compiler.planning.placement.placing import InstanceCounts, fits, largest_first
 
 Vector = tuple[int, ...]
-"""How many instances of each profile, in the order in which the profiles are given."""
+"""Numbers of instances, in the order of the given profiles."""
 
 
 def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
@@ -89,7 +89,7 @@ def _valid_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ..
 
 
 def _engines(gpu: Gpu, profiles: Iterable[Profile]) -> list[tuple[int, Vector]]:
-    """How many of each media engine there are, and how many an instance of each profile takes.
+    """Return the number of each media engine, and how many an instance of each profile takes.
 
     A number that nobody has read refuses nothing.
     """

@@ -24,12 +24,12 @@ class Placed(Value):
 
     @property
     def memory_slices(self) -> int:
-        """How many memory slices the instances take."""
+        """The number of memory slices that the instances take."""
         return sum(instance.placement.size for instance in self.instances)
 
     @property
     def compute_slices(self) -> int:
-        """How many compute slices the instances take."""
+        """The number of compute slices that the instances take."""
         return sum(instance.profile.compute_slices for instance in self.instances)
 
 
@@ -155,7 +155,7 @@ def _shares(gpu: Gpu, profile: Profile, engines: Iterable[str]) -> list[str]:
 
 
 def _short_engines(gpu: Gpu, counts: Key) -> dict[str, tuple[int, int]]:
-    """The media engines that do not suffice, as (needed, there); a number that nobody has read refuses nothing."""
+    """Return the numbers (needed, available) of media engines that do not suffice. Unknown numbers refuse nothing."""
     short = {}
     for engine, total in gpu.engines.items():
         if total is not None:
@@ -181,7 +181,7 @@ def _refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
 
 
 def _core(gpu: Gpu, counts: Key) -> list[Profile]:
-    """A part that does not fit although all of its own parts do; small instances are dropped first."""
+    """Return instances that do not fit although any of them less one do. Small instances are dropped first."""
     core = one_by_one(gpu, counts)
     for profile in reversed(tuple(core)):
         rest = _without(core, profile)
@@ -210,7 +210,7 @@ def _collision(rest: list[Profile], last: Profile, ways: list[Arrangement]) -> l
 
 
 def _way(profiles: list[Profile], way: Arrangement) -> str:
-    """Where everything is: ``3g.40gb at 4-7, 2g.20gb at 0-1 and 2-3``."""
+    """Return the places of all instances: ``3g.40gb at 4-7, 2g.20gb at 0-1 and 2-3``."""
     return ", ".join(
         f"`{profile.name}` at {_slices(instance for instance in way if instance.profile is profile)}"
         for profile in dict.fromkeys(profiles)
@@ -258,7 +258,7 @@ def _count(profiles: Iterable[Profile]) -> Key:
 
 
 InstanceCounts = Mapping[str, int]
-"""How many GPU instances of each profile one GPU holds."""
+"""Numbers of GPU instances of one GPU by profile."""
 
 Key = tuple[tuple[str, int], ...]
 """Instance counts in a form that can be cached: sorted by name, without zeros."""
@@ -284,7 +284,10 @@ def as_key(counts: InstanceCounts) -> Key:
 
 @lru_cache(maxsize=16384)
 def arrange(gpu: Gpu, counts: Key) -> Arrangement | None:
-    """The arrangement that the driver would make, or None when there is none; the profiles must be the model's."""
+    """Return the arrangement that the driver would make, or None if there is none.
+
+    Profiles must be those of the model.
+    """
     profiles = one_by_one(gpu, counts)
     dead_ends: set[tuple[int, int]] = set()
 
@@ -305,7 +308,7 @@ def arrange(gpu: Gpu, counts: Key) -> Arrangement | None:
 
 
 def arrangements(gpu: Gpu, counts: InstanceCounts) -> Iterator[Arrangement]:
-    """Every way to place the instances; those of one profile are interchangeable."""
+    """Yield every way to place the instances. Those of one profile are interchangeable."""
     profiles = one_by_one(gpu, as_key(counts))
 
     def extend(index: int, taken: int, chosen: Arrangement) -> Iterator[Arrangement]:
@@ -322,7 +325,7 @@ def arrangements(gpu: Gpu, counts: InstanceCounts) -> Iterator[Arrangement]:
 
 
 def one_by_one(gpu: Gpu, counts: Key) -> list[Profile]:
-    """One profile per instance, the largest first."""
+    """Return one profile per instance, the largest first."""
     wanted = dict(counts)
     return [profile for profile in largest_first(gpu.profiles) for _ in range(wanted.get(profile.name, 0))]
 
@@ -332,7 +335,7 @@ def largest_first(profiles: Iterable[Profile]) -> list[Profile]:
 
 
 def _least_obstructive_first(gpu: Gpu, profile: Profile, taken: int) -> list[Placement]:
-    """The profile's free placements, the one first that blocks the fewest other free ones."""
+    """Return the profile's free placements, first the one that blocks the fewest other free placements."""
     free = [mask for mask in _masks(gpu) if not mask & taken]
     candidates = [placement for placement in profile.placements if not placement.mask & taken]
     return sorted(candidates, key=lambda place: (sum(bool(mask & place.mask) for mask in free), place.start))

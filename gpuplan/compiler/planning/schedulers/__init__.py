@@ -31,11 +31,11 @@ def traits_of(kind: SchedulerKind) -> SchedulerTraits:
 
 
 SCHEDULERS: Final[Mapping[str, SchedulerTraits]] = {kind.value: traits_of(kind) for kind in SchedulerKind}
-"""All of them, by the name that the policy gives them."""
+"""The traits of all schedulers by their names in the policy."""
 
 
 def keepers(concept: str) -> list[str]:
-    """The schedulers that keep a concept of the capability matrix as it is said, as people call them."""
+    """Return the titles of the schedulers that support a concept of the capability matrix exactly."""
     return [found.title for found in SCHEDULERS.values() if found.capability(concept).support is Support.EXACT]
 
 
@@ -50,7 +50,7 @@ def knows_admission_policies(kubernetes: str) -> bool:
 
 
 def chosen_cap(scheduler: Scheduler, kubernetes: str) -> Cap:
-    """What the policy says, or what its scheduler is good for.
+    """Return the policy's way of capping, or the scheduler's default.
 
     A queue caps what goes through it, and without admission policies nothing makes pods do so.
     """

@@ -30,17 +30,18 @@ FRACTION_ANNOTATIONS: Final = (
     "gpu-memory.limit",
     "received-resource-type",
 )
-"""What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is
-used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
-(`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`). The limits are on its branch `main`
+"""Annotations by which pods ask for parts of GPUs, and by which the binder says what they have.
+
+Queues report usage by the last one (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares
+over time follow from that (`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`). The limits are on its branch `main`
 (`pkg/common/constants/constants.go`), and not in v0.17.0.
 """
 
 CONTAINER_ANNOTATIONS: Final = ("kai.scheduler/container.", "nvidia.com/container.")
-"""How such annotations of a single container begin, on the branch `main`; its name follows and what is asked for."""
+"""The beginnings of such annotations of one container, on the branch `main`. The container's name and key follow."""
 
 CLASS_LABEL: Final = "priorityClassName"
-"""What pods may name their class by beside `priorityClassName`; it comes first."""
+"""The label by which pods may name their class. It ranks above the field `priorityClassName`."""
 
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""

@@ -1,4 +1,4 @@
-"""What a scheduler is like, in the words in which everything else asks for it."""
+"""The traits of schedulers, which all other code asks for instead of the scheduler's name."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from gpuplan.compiler.policy.models import SchedulerKind
 
 
 class Evicts(StrEnum):
-    """Whose pods a scheduler evicts for whose; `gpuplan.compiler.planning.preemption` says it pod by pod."""
+    """The rule by which a scheduler evicts pods for others.
+
+    `gpuplan.compiler.planning.preemption` has it pod by pod.
+    """
 
     BY_PRIORITY = "by-priority"
-    """Those of a lower priority class, whoever's they are."""
+    """Pods of a lower priority class, of any tenant."""
 
     BY_QUEUE = "by-queue"
-    """Those of the same tenant by priority, where its queue evicts at all, and any that run on borrowed units."""
+    """Pods of the same tenant by priority if its queue evicts at all, and pods on borrowed units."""
 
     BY_SHARE = "by-share"
-    """Those of the same tenant by priority, and any that run on borrowed units; only what is preemptible."""
+    """Preemptible pods of the same tenant by priority, and preemptible pods on borrowed units."""
 
 
 class Protects(StrEnum):
-    """How long a scheduler lets pods run before it evicts them."""
+    """The scope in which a scheduler protects pods for a time before it evicts them."""
 
     NOBODY = "nobody"
     EACH_TENANT = "each-tenant"
@@ -84,7 +87,7 @@ class SchedulerTraits(Value):
     """
 
     queue_series: str
-    """What it exports of each queue, by which one sees that its queues are heard; empty where there is nothing."""
+    """The series that it exports for each queue, which shows that queues are watched. Empty if there is none."""
 
     suspends_jobs: bool
     """Whether it holds Jobs back by their field `suspend`, which nobody else may then clear."""
@@ -123,7 +126,7 @@ class SchedulerTraits(Value):
     """
 
     preemptibility_label: str
-    """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""
+    """The label by which work is preemptible or not, whatever its class. Empty if only the class decides."""
 
     def capability(self, concept: str) -> Capability:
         """Return how the scheduler supports a concept of the capability matrix."""

@@ -35,14 +35,14 @@ class Confidential(Value):
         return hidden(self._without_values(text), has_aws_key=self.has_aws_key)
 
     def hidden(self, text: str) -> str:
-        """Return a finding with stars in place of these values, cited whole or in part."""
-        if text not in self._said:
+        """Return a text with stars in place of these values, cited whole or in part."""
+        if text not in self._covered:
             plain = _QUOTED.sub(self._unquoted, self._without_values(text)) if self.values else text
-            self._said[text] = hidden(plain, has_aws_key=self.has_aws_key)
-        return self._said[text]
+            self._covered[text] = hidden(plain, has_aws_key=self.has_aws_key)
+        return self._covered[text]
 
     @cached_property
-    def _said(self) -> dict[str, str]:
+    def _covered(self) -> dict[str, str]:
         """The texts that were covered already, since findings of a rule share most of their words."""
         return {}
 
@@ -87,7 +87,7 @@ def confidential_in(text: str, data: object = None) -> Confidential:
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     has_aws_key = "AKIA" in lines or "ASIA" in lines
     if data is not None:
-        return Confidential((), _values_of(_found(data)))
+        return Confidential((), _values_of(_spans(data)))
     if _NOT_SHOWN.search(lines):  # characters that hide may divide a word that is looked for
         kept = [index for index, char in enumerate(lines) if not _NOT_SHOWN.match(char)]
         plain = "".join([lines[index] for index in kept])
@@ -95,7 +95,7 @@ def confidential_in(text: str, data: object = None) -> Confidential:
         kept, plain = None, lines
     if not _HINT.search(plain):
         return Confidential(tuple(lines.split("\n")), has_aws_key=has_aws_key)
-    found = [*_found(read(plain))]
+    found = [*_spans(read(plain))]
     shown = [*lines]
     for start, end, _ in found:
         for index in range(start, end):
@@ -117,10 +117,10 @@ _Span = tuple[int, int, str]
 """A stretch of a text, and what it stands for."""
 
 
-def _values_of(found: Sequence[_Span] | Iterator[_Span]) -> frozenset[str]:
+def _values_of(spans: Sequence[_Span] | Iterator[_Span]) -> frozenset[str]:
     """The texts that messages may cite: values as they are written and as they are read, and lines of long ones."""
     values: set[str] = set()
-    for _, _, value in found:
+    for _, _, value in spans:
         lines = [line.strip() for line in value.split("\n")]
         escaped = json_escaped(value)
         words = value.split() if len(value) <= _LONGEST_WORDS and "{" not in value else ()
@@ -171,7 +171,7 @@ _ANYWHERE: Final = _Where()
 _WITHOUT_NAMES: Final = _Where(has_names=False)
 
 
-def _found(root: object, depth: int = 0) -> Iterator[_Span]:
+def _spans(root: object, depth: int = 0) -> Iterator[_Span]:
     """The confidential stretches below a node; of plain data they have no place."""
     waiting: list[tuple[object, _Where]] = [(root, _ANYWHERE)]
     seen = set[int]()
@@ -277,7 +277,7 @@ def _in_text(scalar: Scalar, depth: int) -> Iterator[_Span]:
     """The same of a text that may be YAML or JSON itself: of one with escapes as a whole, since its places differ."""
     if depth >= _DEEPEST:
         return
-    inner = [*_found(read(scalar.text), depth + 1)]
+    inner = [*_spans(read(scalar.text), depth + 1)]
     if inner and (scalar.is_escaped or scalar.start < 0):
         yield scalar.span
         yield from ((scalar.start, scalar.start, value) for _, _, value in inner)
@@ -323,11 +323,11 @@ def _after_flags(items: Sequence[object]) -> Iterator[_Span]:
                 yield value.span if isinstance(value, Scalar) else (-1, -1, _text(value))
 
 
-def _leaf(item: object) -> object:
-    """The scalar that is all of a block."""
-    if isinstance(item, Block) and len(item.entries) == 1 and not item.entries[0][0] and item.entries[0][1]:
-        return item.entries[0][1][0]
-    return item
+def _leaf(value: object) -> object:
+    """Return the scalar that is all of a block, or any other value as it is."""
+    if isinstance(value, Block) and len(value.entries) == 1 and not value.entries[0][0] and value.entries[0][1]:
+        return value.entries[0][1][0]
+    return value
 
 
 def _text(value: object) -> str:
@@ -445,7 +445,7 @@ class _Reader:
             self._levels = [_Level(Block(), -1)]
             self._root.entries.append(("", [self._levels[0].block]))
         elif is_first and (found := _DASH.match(self._text, self._at)):
-            self._item(found.end())
+            self._enter_item(found.end())
         elif char == "#" and (self._at == self._line or self._text[self._at - 1] in " \t,[]{}"):
             self._scalar(_TO_END, is_comment=True)
         elif char in "{[":
@@ -466,7 +466,7 @@ class _Reader:
     def _column(self) -> int:
         return self._at - self._line
 
-    def _item(self, end: int) -> None:
+    def _enter_item(self, end: int) -> None:
         """Begin an item of a list in lines; no bracket goes on there."""
         while self._levels[-1].bracket or (self._levels[-1].column > self._column and len(self._levels) > 1):
             self._levels.pop()

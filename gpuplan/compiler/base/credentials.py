@@ -17,7 +17,7 @@ _TOKENS: Final = (
     r"GOCSPX-[A-Za-z0-9_-]{28}|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}|hvs\.[A-Za-z0-9_-]{24,}|"
     r"npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}"
 )
-"""The beginnings of tokens: of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack and OpenAI, JSON Web Tokens, and those of
+"""The beginnings of JSON Web Tokens and of tokens of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI,
 Google, Azure (Entra), Vault, npm and PyPI.
 
 https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns

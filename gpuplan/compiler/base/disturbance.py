@@ -52,4 +52,4 @@ _RANKS = {item: rank for rank, item in enumerate(ChangeClass)}
 
 def worst(classes: Iterable[ChangeClass]) -> ChangeClass:
     """Return the class of a set of changes, which is `NONE` for the empty one."""
-    return max(classes, key=lambda item: item.rank, default=ChangeClass.NONE)
+    return max(classes, key=lambda change_class: change_class.rank, default=ChangeClass.NONE)

@@ -104,11 +104,11 @@ def without(body: Body, *keys: str) -> Body:
     return {key: value for key, value in body.items() if key not in keys}
 
 
-def items(found: object) -> list[Any]:
+def items(value: object) -> list[Any]:
     """Return the items of a list, or none of any other value."""
-    return list(found) if isinstance(found, list | tuple) else []
+    return list(value) if isinstance(value, list | tuple) else []
 
 
-def mappings(found: object) -> list[Body]:
+def mappings(value: object) -> list[Body]:
     """Return the items of a list that are mappings."""
-    return [item for item in items(found) if isinstance(item, Mapping)]
+    return [item for item in items(value) if isinstance(item, Mapping)]

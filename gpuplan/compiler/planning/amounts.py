@@ -11,7 +11,6 @@ from typing import TypeVar
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import byte_quantity, exact_quantity, quantity
 from gpuplan.compiler.planning.plan import Amount, Compute, Counted, DynamicMig, Nodes, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import models
 
 # --- Texts -------------------------------------------------------------------------------------------------------
@@ -101,20 +100,13 @@ def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
 
 def gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
     """Return units in physical GPUs. A unit is the part of its GPU that it weighs among the units of the GPU."""
-    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
+    gpus = Ratio(0)
+    for part in pool.parts:
+        same = part.find_unit(unit.name)
+        for index, number in enumerate(same.per_gpu if same and same.gpu_weight else ()):
+            if same and number:
+                gpus += number * same.gpu_weight / weight_of_gpu(part, index) * part.nodes.count
     return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
-
-
-def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
-    """Return the number of the pool's physical GPUs that all of a unit are."""
-    unit = pool.find_unit(name)
-    if unit is None or not unit.gpu_weight:
-        return Ratio(0)
-    of_node = sum(
-        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
-        Ratio(0),
-    )
-    return of_node * pool.nodes.count
 
 
 _MIB = 2**20
@@ -179,6 +171,12 @@ def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
     return {name: floor(cap * part) if cap is not None else None if part else 0 for name, part in parts.items()}
 
 
+def bounded_sum(limits: Sequence[_Number | None], zero: _Number) -> _Number | None:
+    """Return the sum of limits, or None if one of them is None, which is no bound."""
+    known = [limit for limit in limits if limit is not None]
+    return sum(known, zero) if len(known) == len(limits) else None
+
+
 def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> int | None:
     """Return the most that pods of a namespace may ask for in all pools of its tenant, or None without a bound.
 
@@ -187,9 +185,8 @@ def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> in
     """
     granted = [quota for quota in quotas if quota.caps[namespace] != 0]
     found = [(quota.pool.name, part) for quota in granted if (part := quota.find_compute(counted))]
-    known = [part.caps[namespace] for _, part in found]
-    is_bounded = known and {name for name, _ in found} == {quota.pool.name for quota in granted}
-    return sum(cap or 0 for cap in known) if is_bounded and None not in known else None
+    is_bounded = found and {name for name, _ in found} == {quota.pool.name for quota in granted}
+    return bounded_sum([part.caps[namespace] for _, part in found], 0) if is_bounded else None
 
 
 def counted_pools(plan: Plan) -> tuple[str, ...]:
@@ -219,7 +216,8 @@ def shares_in_pool(
     """
     found: dict[Counted, ComputeShare] = {}
     for counted, tree in plan.compute_trees.items():
-        own = [quota for quota in _quotas(tree, tenant) if quota.pool.name == pool.name]
+        view = tree.find(tenant.name)
+        own = [quota for quota in (view.quotas if view else ()) if quota.pool.name == pool.name]
         if not own or counted is Counted.PODS:
             continue
         whole = [quota for quota in tree.together[tenant.name] if quota.pool.name == pool.name]
@@ -232,14 +230,8 @@ def shares_in_pool(
             None if quota.limit is None else _part_of_namespace(tenant, quota, namespace, int(quota.limit))
             for quota in quotas
         ]
-        known = [limit for limit in limits if limit is not None]
-        found[counted] = ComputeShare(sum(parts), sum(known) if len(known) == len(limits) else None)
+        found[counted] = ComputeShare(sum(parts), bounded_sum(limits, 0))
     return found
-
-
-def _quotas(tree: Tree, tenant: Tenant) -> Sequence[Quota]:
-    view = tree.find(tenant.name)
-    return view.quotas if view else ()
 
 
 def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amount: int) -> int:
@@ -255,6 +247,7 @@ def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amou
 
 
 _Part = TypeVar("_Part", bound=Hashable)
+_Number = TypeVar("_Number", int, Ratio, Amount)
 
 
 def portion_of(amount: int, weights: Mapping[_Part, Ratio], total: Ratio) -> Mapping[_Part, int]:

@@ -89,17 +89,14 @@ class Context:
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
         gpu = self.catalog.find(name)
-        if gpu is None and name not in self.names.get("Gpu", ()) and (unknown := self._find_unknown_gpu(name, at)):
-            self.report(UNKNOWN_GPU, unknown)
-        return gpu
-
-    def _find_unknown_gpu(self, name: str, at: Origin) -> Finding | None:
+        if gpu is not None or name in self.names.get("Gpu", ()):
+            return gpu
         if ("Gpu", name) in self.removed:
-            return _removed("Gpu", name, at, self.removed["Gpu", name])
-        if self.is_partial:
-            return None
-        near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
-        return unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ()))
+            self.report(UNKNOWN_GPU, _removed("Gpu", name, at, self.removed["Gpu", name]))
+        elif not self.is_partial:
+            near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
+            self.report(UNKNOWN_GPU, unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ())))
+        return None
 
 
 def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:

@@ -143,10 +143,10 @@ def _certain(
 
 
 def _blockade(
-    pool: Pool, unit: Unit, used: Mapping[str, int], own: int, gpus: int | None = None
+    pool: Pool, unit: Unit, used: Mapping[str, int], of_unit: int, gpus: int | None = None
 ) -> tuple[Blockade, ...] | None:
     there = pool.gpu_count if gpus is None else gpus
-    return find_blockade(pool.gpu, unit.name, there, {**used, unit.name: own})
+    return find_blockade(pool.gpu, unit.name, there, {**used, unit.name: of_unit})
 
 
 def _in_use(plan: Plan, pool: Pool, count: CountOf) -> Mapping[str, int]:

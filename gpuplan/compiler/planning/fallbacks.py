@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from gpuplan.compiler.base.diagnostics import Origin
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 def chain(plan: Plan, pool: Pool) -> tuple[Pool, ...]:
     """Return the pool, the pool that it falls back to, and so on. A circle ends before it begins again."""
-    return tuple(_along(pool, lambda found: plan.find_pool(found.spec.fallback or "")))
+    return tuple(_along(pool, lambda step: plan.find_pool(step.spec.fallback or "")))
 
 
 def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
@@ -100,10 +100,17 @@ def in_order(pools: Iterable[Pool], names: Iterable[str]) -> list[str]:
         for later in _along(name, successors.get):
             if later != name and later in before:
                 before[later].append(name)
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
+
+    def put(name: str, open_: set[str]) -> None:
+        if name not in ordered and name not in open_:
+            for earlier in before[name]:
+                put(earlier, open_ | {name})
+            ordered[name] = None
+
     for name in left:
-        _put(name, before, found, set())
-    return list(found)
+        put(name, set())
+    return list(ordered)
 
 
 def ordering_fallbacks(pools: Sequence[Pool], names: Sequence[str]) -> tuple[Origin, ...]:
@@ -124,11 +131,3 @@ def _along(first: T, following: Callable[[T], T | None]) -> Iterator[T]:
         yield found
         seen.append(found)
         found = following(found)
-
-
-def _put(name: str, before: Mapping[str, Sequence[str]], found: dict[str, None], open_: set[str]) -> None:
-    if name in found or name in open_:
-        return
-    for earlier in before[name]:
-        _put(earlier, before, found, open_ | {name})
-    found[name] = None

@@ -23,7 +23,7 @@ from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Cluster, Fraction, GpuOperator, Plan, Pool
 from gpuplan.compiler.planning.sync_names import fit
-from gpuplan.compiler.policy.models import Collect, Install, KernelModules, NodeLabels, Platform, PoolDriver
+from gpuplan.compiler.policy.models import Collect, Install, KernelModules, NodeLabels, Platform
 
 
 class DriverGroup(NamedTuple):
@@ -52,8 +52,15 @@ def driver_groups(plan: Plan) -> tuple[DriverGroup, ...]:
     """Return a group for each pool with a driver of its own and one for the rest, or none if no pool has a driver."""
     if not are_drivers_by_pool(plan):
         return ()
-    own = (_group(plan, pool, pool.spec.driver) for pool in plan.pools if pool.spec.driver)
-    return (*own, DriverGroup(_NAME, None, _version(plan), kernel_modules(plan.cluster.gpu_operator)))
+    version, usual = _version(plan), kernel_modules(plan.cluster.gpu_operator)
+    groups = []
+    for pool in plan.pools:
+        if driver := pool.spec.driver:
+            modules = driver.kernel_modules.value if driver.kernel_modules else usual
+            # The operator writes the name as the value of a node label, and labels no node if it is too long
+            # (`nvidia.com/gpu-operator.driver.owner`, in `internal/nvidiadriver/nvidiadriver.go` of v26.7.0).
+            groups.append(DriverGroup(fit(f"{_NAME}-{pool.name}"), pool, driver.version or version, modules))
+    return (*groups, DriverGroup(_NAME, None, version, usual))
 
 
 def has_default_driver(operator: GpuOperator) -> bool:
@@ -84,19 +91,6 @@ def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
     if pool.spec.driver is not None and pool.spec.driver.version:
         return pool.spec.driver.version, pool.at / "driver" / "version"
     return plan.cluster.gpu_operator.spec.driver.version, plan.cluster.gpu_operator.at / "driver" / "version"
-
-
-def _group(plan: Plan, pool: Pool, own: PoolDriver) -> DriverGroup:
-    modules = own.kernel_modules.value if own.kernel_modules else kernel_modules(plan.cluster.gpu_operator)
-    return DriverGroup(_name_for(pool), pool, own.version or _version(plan), modules)
-
-
-def _name_for(pool: Pool) -> str:
-    """The operator writes it on nodes, as a label's value: one without room there, and it labels no node at all.
-
-    (`nvidia.com/gpu-operator.driver.owner`, in `internal/nvidiadriver/nvidiadriver.go` of NVIDIA/gpu-operator v26.7.0.)
-    """
-    return fit(f"{_NAME}-{pool.name}")
 
 
 def _version(plan: Plan) -> str:
@@ -253,7 +247,7 @@ def collects_health(plan: Plan) -> bool:
 def plan_exporter_traits(plan: Plan) -> frozenset[ExporterTrait]:
     """Return the traits of the cluster's exporter, by the operator's release or the version in the policy's values."""
     operator = plan.cluster.gpu_operator
-    return exporter_traits(operator.version, str(_own(plan).get("version", "")))
+    return exporter_traits(operator.version, str(_exporter_values(plan).get("version", "")))
 
 
 def unnoticed_resources(plan: Plan) -> tuple[str, ...]:
@@ -278,7 +272,7 @@ def gets_environment(plan: Plan) -> bool:
 
 def names_by_argument(plan: Plan) -> bool:
     """Whether the policy's own Helm values name all of these resources to the exporter by an argument."""
-    found = " ".join(map(str, _own(plan).get("args") or ()))
+    found = " ".join(map(str, _exporter_values(plan).get("args") or ()))
     return NAMES_ARGUMENT in found and all(name in found for name in unnoticed_resources(plan))
 
 
@@ -290,7 +284,7 @@ def names_every_pod(plan: Plan) -> bool:
     (`createPerProcessMetrics` there, and `pidmapper.go`). On OpenShift its SecurityContextConstraints allow no
     `hostPID` (`assets/state-dcgm-exporter/0700_scc.openshift.yaml` of NVIDIA/gpu-operator).
     """
-    own = _own(plan)
+    own = _exporter_values(plan)
     refused = {"name": VIRTUAL_GPUS, "value": "false"}
     return (
         collects_health(plan)
@@ -311,7 +305,7 @@ def exporter_fields(plan: Plan) -> dict[str, bool]:
     return dict.fromkeys(_NEEDED, True) if names_every_pod(plan) else {}
 
 
-def _own(plan: Plan) -> Mapping[str, Any]:
+def _exporter_values(plan: Plan) -> Mapping[str, Any]:
     """Return the policy's own Helm values of the exporter."""
     operator = plan.cluster.gpu_operator.spec
     found = operator.values.get("dcgmExporter") if operator.install is Install.HELM else None

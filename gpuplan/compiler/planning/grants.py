@@ -100,14 +100,10 @@ def grants(tenant: Tenant, namespace: str | None) -> tuple[Grant, ...]:
     for quota in tenant.quotas:
         if (quota.labelled_cap if namespace is None else quota.caps[namespace]) != 0:
             resource = quota.unit.asked_as or FRACTION
-            found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
+            most = tenant.spec.allow.units_per_container if quota.unit.asked_as else None
+            most = 1 if refuses_more_than_one(quota.pool, quota.unit) else most
+            found[quota.pool.name, resource] = Grant(quota.pool.name, resource, most)
     return tuple(found[key] for key in sorted(found))
-
-
-def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
-    if refuses_more_than_one(quota.pool, quota.unit):
-        return 1
-    return tenant.spec.allow.units_per_container if quota.unit.asked_as else None
 
 
 def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:

@@ -119,7 +119,7 @@ def _find_route(body: object, route: Path) -> Path | None:
     steps: list[tuple[str | int, object]] = []
     if isinstance(first, int):
         items = enumerate(sequence(body))
-        steps += sorted(items, key=lambda item: item[0] != first)
+        steps += sorted(items, key=lambda step: step[0] != first)
     elif first in mapping(body):
         steps.append((first, mapping(body)[first]))
     found = ((step, _find_route(value, rest)) for step, value in steps)
@@ -295,10 +295,10 @@ def is_zero(value: object) -> bool:
 _UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
-def found_in(item: Object, problem: Problem, how: str) -> Finding:
+def found_in(part: Object, problem: Problem, how: str) -> Finding:
     """Return a problem with an object's schema as a finding at the written place."""
     unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
-    at = item.place(*problem.path, *(unknown.groups() if unknown else ()))
+    at = part.place(*problem.path, *(unknown.groups() if unknown else ()))
     return Finding(
         at.key if unknown else at,
         f"{problem.manifest.identity} does not fit its schema: {problem.text}",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.compiler.planning.amounts import ComputeShare, bounded_sum, shares_in_pool
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.compiler.policy.models import Allocation
 
@@ -101,5 +101,5 @@ def _gpus(amounts: Iterable[tuple[Quota, Amount]]) -> Ratio:
 
 def _limit(quotas: Sequence[Quota]) -> Ratio | None:
     """Return the sum of limits in GPUs, or None if one of them is unbounded."""
-    known = [(quota, quota.limit) for quota in quotas if quota.limit is not None]
-    return _gpus(known) if len(known) == len(quotas) else None
+    limits = [None if quota.limit is None else _gpus([(quota, quota.limit)]) for quota in quotas]
+    return bounded_sum(limits, Ratio(0))

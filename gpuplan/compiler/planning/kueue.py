@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.catalog.frameworks import Framework, Slices, enabled, slices
+from gpuplan.compiler.catalog.frameworks import Framework, enabled, slices
 from gpuplan.compiler.catalog.operators import Version, parse_version
 from gpuplan.compiler.catalog.schedulers import release_read
 from gpuplan.compiler.manifests.bodies import given
@@ -182,26 +182,17 @@ def elastic_kinds(plan: Plan) -> tuple[str, ...]:
     """Return the kinds whose growing objects Kueue counts, by its release and feature gates."""
     if not plan.scheduler.suspends_jobs:
         return ()
-    release = parse_version(release_of(plan.cluster)) or ()
-    if not _is_on(slices(), release, _feature_gates(plan)):
+    # Gates of a stage are turned on or off at once, except those that are named (`AllAlpha` and `AllBeta` in
+    # `featuregate/feature_gate.go` of kubernetes/component-base). Kueue does not start if both its Configuration and
+    # the chart name gates (`LoadAndValidateFeatureGates` in `pkg/config/validation.go`).
+    gate, release = slices(), _since(release_of(plan.cluster))
+    named = {name: is_on for name, is_on, _ in _named_gates(plan)}
+    is_beta = release >= _since(gate.on)
+    usual = named.get("AllBeta" if is_beta else "AllAlpha", is_beta)
+    if release < _since(gate.since) or not named.get(gate.gate, usual):
         return ()
     found = [known for known in frameworks(plan.cluster) if known.elastic]
     return tuple(known.kind for known in found if _since(known.elastic) <= release)
-
-
-def _is_on(gate: Slices, release: Version, named: Mapping[str, bool]) -> bool:
-    """Gates of a stage are turned on or off at once, but for those that are named.
-
-    (`AllAlpha` and `AllBeta` in `featuregate/feature_gate.go` of kubernetes/component-base.) Kueue does not start where
-    both its Configuration and the chart name gates (`LoadAndValidateFeatureGates` in `pkg/config/validation.go`).
-    """
-    is_beta = release >= _since(gate.on)
-    usual = named.get("AllBeta" if is_beta else "AllAlpha", is_beta)
-    return release >= _since(gate.since) and named.get(gate.gate, usual)
-
-
-def _feature_gates(plan: Plan) -> Mapping[str, bool]:
-    return {name: is_on for name, is_on, _ in _named_gates(plan)}
 
 
 def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:

@@ -9,8 +9,8 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.planning.dra import certain_units
-from gpuplan.compiler.planning.node_patterns import NodePattern, parse
-from gpuplan.compiler.planning.plan import Amount, DynamicMig, Nodes, Plan, Pool, Total
+from gpuplan.compiler.planning.node_patterns import has_node
+from gpuplan.compiler.planning.plan import Amount, DynamicMig, Plan, Pool, Total
 
 _HINT: Final = "write a node's name, `NODE:INDEX` for one of its GPUs, or a pool's name for any node of it"
 
@@ -90,37 +90,24 @@ def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
                 yield Level(pool, name, before[name], after[name], totals.get((pool.name, name)))
             continue
         for unit in pool.units if pool.name in gone else ():
-            lost = sum(_units(away, unit.name) for away in gone[pool.name])
+            lost = 0
+            for away in gone[pool.name]:
+                same = away.part.find_unit(unit.name)
+                lost += sum(same.per_gpu[index] for index in away.gpus) if same else 0
             yield Level(pool, unit.name, unit.capacity, unit.capacity - lost, totals.get((pool.name, unit.name)))
-
-
-def _units(away: Away, name: str) -> int:
-    unit = away.part.find_unit(name)
-    return sum(unit.per_gpu[index] for index in away.gpus) if unit else 0
 
 
 def _find(plan: Plan, text: str) -> Away | None:
     name, colon, index = text.partition(":")
     for pool in plan.pools:
         parts = [part for part in pool.parts if part.nodes.count]
-        part = next((part for part in parts if name == pool.name or _is_of(part.nodes, name)), None)
+        part = next((part for part in parts if name == pool.name or has_node(part.nodes, name)), None)
         if part is not None:
-            every = range(part.nodes.gpus_per_node)
-            return Away(name, pool, part, frozenset([_checked(index, every, text)] if colon else every))
+            gpus = range(part.nodes.gpus_per_node)
+            if colon and not (index.isascii() and index.isdigit() and len(index) < 4 and int(index) in gpus):
+                raise GpuplanError(f"`{text}` is no GPU of the node", f"its GPUs are 0 to {gpus[-1]}")
+            return Away(name, pool, part, frozenset([int(index)] if colon else gpus))
     return None
-
-
-def _is_of(nodes: Nodes, name: str) -> bool:
-    if nodes.names or name in nodes.moved:
-        return name in nodes.names
-    pattern = parse(nodes.name_pattern) if nodes.name_pattern else None
-    return isinstance(pattern, NodePattern) and pattern.matches(name)
-
-
-def _checked(index: str, every: range, text: str) -> int:
-    if not (index.isascii() and index.isdigit() and len(index) < 4 and int(index) in every):
-        raise GpuplanError(f"`{text}` is no GPU of the node", f"its GPUs are 0 to {every[-1]}")
-    return int(index)
 
 
 def _merged(aways: Iterable[Away]) -> Iterator[Away]:

@@ -1048,7 +1048,7 @@ class Plan(Value, eq=False):
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
         gone = [item for item in found if item.spec.config_name not in defined]
-        return tuple(sorted(gone, key=lambda item: item.spec.config_name))
+        return tuple(sorted(gone, key=lambda layout: layout.spec.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
@@ -1056,7 +1056,7 @@ class Plan(Value, eq=False):
         defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
         gone = [item for item in found if item.spec.key not in defined]
-        return tuple(sorted(gone, key=lambda item: item.spec.key))
+        return tuple(sorted(gone, key=lambda config: config.spec.key))
 
     @property
     def retained_nodes(self) -> tuple[tuple[Retained, RetainedNodes], ...]:
@@ -1088,7 +1088,7 @@ def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
     return ((Origin(at.source, (*at.path, index)), item) for index, item in enumerate(items))
 
 
-def said(part: object) -> Iterator[tuple[str, object]]:
+def values_of(part: object) -> Iterator[tuple[str, object]]:
     """Yield the values of a part of the plan by name, without places: its spec's fields, and resolved or computed ones.
 
     What is resolved stands for the spec's field of the same name: a default that depends on other things is in the one

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import items, mapping, mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import exact_quantity, quantity
 from gpuplan.compiler.planning.amounts import amount_of, amount_text, compute_cap, per_node
@@ -51,21 +52,19 @@ class Defaults(NamedTuple):
 
 def defaults_of(tenant: Tenant) -> Mapping[Counted, Defaults]:
     """Return the defaults for CPU and for memory, also if the tenant states none."""
-    said = tenant.spec.containers
-    both = {Counted.CPU: said.cpu, Counted.MEMORY: said.memory}
-    return {counted: _resolved(tenant, counted, spec or ContainerDefaults()) for counted, spec in both.items()}
-
-
-def _resolved(tenant: Tenant, counted: Counted, spec: ContainerDefaults) -> Defaults:
-    request = spec.request if spec.request is not None else spec.limit
-    return Defaults(
-        at=tenant.at / "containers" / counted.value,
-        counted=counted,
-        request=None if request is None else amount_of(counted, request),
-        limit=None if spec.limit is None else amount_of(counted, spec.limit),
-        ratio=None if spec.max_ratio is None else amount(spec.max_ratio),
-        request_field="limit" if spec.request is None else "request",
-    )
+    stated, found = tenant.spec.containers, {}
+    for counted, written in ((Counted.CPU, stated.cpu), (Counted.MEMORY, stated.memory)):
+        spec = written or ContainerDefaults()
+        request = spec.request if spec.request is not None else spec.limit
+        found[counted] = Defaults(
+            at=tenant.at / "containers" / counted.value,
+            counted=counted,
+            request=None if request is None else amount_of(counted, request),
+            limit=None if spec.limit is None else amount_of(counted, spec.limit),
+            ratio=None if spec.max_ratio is None else amount(spec.max_ratio),
+            request_field="limit" if spec.request is None else "request",
+        )
+    return found
 
 
 # --- What is written for them ------------------------------------------------------------------------------------
@@ -133,25 +132,12 @@ class PatchedContainer(NamedTuple):
 
 def patched_containers(workload: Workload) -> Iterator[PatchedContainer]:
     """Yield the containers of a patch in the order in which a pod starts them."""
-    spec = spec_of_patch(workload)
     for field in _LISTS:
-        for index, item in enumerate(items(spec.get(field))):
-            body = mapping(item)
+        for index, item in enumerate(items(section(workload.pod_patch, "spec").get(field))):
+            body: Mapping[str, Any] = mapping(item)
             if isinstance(body.get("name"), str) and "$patch" not in body:
                 at = workload.patch_at / ("spec", field, index)
                 yield PatchedContainer(at, body["name"], body, field == INIT_CONTAINERS)
-
-
-def spec_of_patch(workload: Workload) -> Mapping[str, Any]:
-    return mapping(workload.pod_patch.get("spec"))
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
@@ -172,8 +158,27 @@ class Request(NamedTuple):
 
 
 def requests_of(workload: Workload, counted: Counted) -> tuple[Request, ...]:
-    """Yield the request of each container, its own or its tenant's default, in the order in which a pod starts them."""
-    return tuple(_requests(workload, counted))
+    """Return the request of each container, its own or its tenant's default, in the order in which a pod starts them.
+
+    A limit is a request if there is none beside it. Checks report what is no amount, or a negative one.
+    """
+    text = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
+    default = defaults_of(workload.tenant)[counted]
+    usual = [] if default.request is None else [(default.at / default.request_field, default.request)]
+    requests = []
+    for container in patched_containers(workload):
+        stated = []
+        for kind in ("requests", "limits") if container.is_added else ():
+            value = section(container.body, "resources", kind).get(counted.value)
+            quantity = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
+            if quantity is not None and quantity >= 0:
+                at = container.at / "resources" / (kind, counted.value)
+                stated.append((at, amount_of(counted, str(value))))
+        for at, asked in (stated or usual)[:1] if container.is_added else ():
+            requests.append(Request(at, container.name, asked, container.is_init, container.goes_on))
+    for at, asked in [(workload.at / counted.value, amount_of(counted, text))] if text else usual:
+        requests.append(Request(at, "", asked))
+    return tuple(requests)
 
 
 def asked_by_pod(workload: Workload, counted: Counted) -> int | None:
@@ -182,61 +187,28 @@ def asked_by_pod(workload: Workload, counted: Counted) -> int | None:
     All that run together are added up, and an init container asks for itself and those before it that go on
     (`AggregateContainerRequests` in `resource/helpers.go` of kubernetes/component-helpers).
     """
-    found = requests_of(workload, counted)
-    return _together(found) if found else None
-
-
-def _together(found: tuple[Request, ...]) -> int:
+    requests = requests_of(workload, counted)
+    if not requests:
+        return None
     most = going_on = 0
-    for request in found:
+    for request in requests:
         if not request.goes_on:
             most = max(most, going_on + request.amount)
         elif request.is_init:
             going_on += request.amount
-    return max(most, sum(request.amount for request in found if request.goes_on))
+    return max(most, sum(request.amount for request in requests if request.goes_on))
 
 
 def silent_containers(workload: Workload, counted: Counted) -> tuple[PatchedContainer, ...]:
     """Return added containers that run beside the main one and have no known request."""
-    asking = {request.container for request in _requests(workload, counted)}
+    asking = {request.container for request in requests_of(workload, counted)}
     added = (found for found in patched_containers(workload) if found.is_added and found.goes_on)
     return tuple(found for found in added if found.name not in asking)
 
 
 def asked_by_main(workload: Workload, counted: Counted) -> Request | None:
     """Return the request of the container that the policy describes, or None."""
-    return next((found for found in _requests(workload, counted) if not found.container), None)
-
-
-def _requests(workload: Workload, counted: Counted) -> Iterator[Request]:
-    """In the order in which a pod starts them, init containers first."""
-    text = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
-    default = defaults_of(workload.tenant)[counted]
-    for container in patched_containers(workload):
-        if container.is_added:
-            resources = mapping(container.body.get("resources"))
-            said = next((found for kind in ("requests", "limits") if (found := _said(resources, kind, counted))), None)
-            if said is not None:
-                route, written = said
-                yield _request(container, container.at / "resources" / route, amount_of(counted, written))
-            elif default.request is not None:
-                yield _request(container, default.at / default.request_field, default.request)
-    if text:
-        yield Request(workload.at / counted.value, "", amount_of(counted, text))
-    elif default.request is not None:
-        yield Request(default.at / default.request_field, "", default.request)
-
-
-def _request(container: PatchedContainer, at: Origin, amount: int) -> Request:
-    return Request(at, container.name, amount, container.is_init, container.goes_on)
-
-
-def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
-    """Return the route and text of an amount, or None if there is none. Checks report what is no amount."""
-    value = mapping(resources.get(kind)).get(counted.value)
-    text = str(value) if isinstance(value, str | int | float) else ""
-    amount = exact_quantity(text)
-    return None if amount is None or amount < 0 else ((kind, counted.value), text)
+    return next((request for request in requests_of(workload, counted) if not request.container), None)
 
 
 class Volume(NamedTuple):
@@ -294,7 +266,12 @@ class Room(NamedTuple):
 
 def room_on_node(workload: Workload, part: Pool) -> Room:
     """Return the room on an empty node of a pool or of a part of a pool."""
-    rooms = [Room(_by_units(workload, part), Short.UNITS)]
+    unit, pods = part.find_unit(workload.unit.name), 0
+    if unit is not None and workload.fraction is not None:
+        pods = workload.fraction.per_gpu * part.nodes.gpus_per_node
+    elif unit is not None:
+        pods = unit.per_node // workload.spec.count
+    rooms = [Room(pods, Short.UNITS)]
     for counted, short in ((Counted.CPU, Short.CPU), (Counted.MEMORY, Short.MEMORY)):
         has, asked = per_node(part.nodes, counted), asked_by_pod(workload, counted)
         if has is not None and asked:
@@ -304,47 +281,31 @@ def room_on_node(workload: Workload, part: Pool) -> Room:
     return min(rooms, key=lambda room: room.pods)
 
 
-def _by_units(workload: Workload, part: Pool) -> int:
-    unit = part.find_unit(workload.unit.name)
-    if unit is None:
-        return 0
-    if workload.fraction is not None:
-        return workload.fraction.per_gpu * part.nodes.gpus_per_node
-    return unit.per_node // workload.spec.count
-
-
 # --- Pods that may not share a node ------------------------------------------------------------------------------
 
 
 def is_apart(workload: Workload) -> bool:
     """Whether the workload's patch keeps a second of its pods off a node."""
-    spec = spec_of_patch(workload)
-    return _takes_ports_of_node(workload, spec) or _keeps_off_itself(workload, spec)
-
-
-def _takes_ports_of_node(workload: Workload, spec: Mapping[str, Any]) -> bool:
-    """Whether its pods listen on ports of the node.
-
-    In the node's network every port of a container is a port of the node (`SetDefaults_PodSpec` of Kubernetes)."""
-    ports = [mapping(port) for found in patched_containers(workload) for port in items(found.body.get("ports"))]
+    spec = section(workload.pod_patch, "spec")
+    # In the node's network every port of a container is a port of the node (`SetDefaults_PodSpec` of Kubernetes).
+    containers = patched_containers(workload)
+    ports = [mapping(port) for container in containers for port in items(container.body.get("ports"))]
     listens = bool(ports) or is_called(workload.work)
-    return any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)
+    takes_ports = any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)
+    return takes_ports or _keeps_off_itself(workload, spec)
 
 
 def _keeps_off_itself(workload: Workload, spec: Mapping[str, Any]) -> bool:
-    affinity = mapping(mapping(spec.get("affinity")).get("podAntiAffinity"))
+    """Whether anti-affinity keeps its pods off each other's nodes. A term without a selector chooses no pods."""
     labels = {
-        **mapping(mapping(workload.pod_patch.get("metadata")).get("labels")),
+        **section(workload.pod_patch, "metadata", "labels"),
         TENANT_LABEL: workload.tenant.name,
         WORKLOAD_LABEL: workload.name,
     }
-    terms = map(mapping, items(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")))
-    return any(term.get("topologyKey") == HOST_LABEL and _is_meant(term, labels) for term in terms)
-
-
-def _is_meant(term: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
-    """Whether a term chooses pods with these labels; one without a selector chooses none."""
-    selector = mapping(term.get("labelSelector"))
-    wanted = mapping(selector.get("matchLabels"))
-    is_here = "namespaces" not in term and "namespaceSelector" not in term
-    return is_here and bool(wanted) and "matchExpressions" not in selector and wanted.items() <= labels.items()
+    affinity = section(spec, "affinity", "podAntiAffinity")
+    for term in mappings(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")):
+        selector, wanted = section(term, "labelSelector"), section(term, "labelSelector", "matchLabels")
+        is_elsewhere = "namespaces" in term or "namespaceSelector" in term or "matchExpressions" in selector
+        if term.get("topologyKey") == HOST_LABEL and wanted and not is_elsewhere and wanted.items() <= labels.items():
+            return True
+    return False

@@ -275,9 +275,9 @@ def standing_together(scheduler: SchedulerTraits, workloads: Sequence[Workload])
     yield from filter(None, (standing, *lower.values()))
 
 
-def preemptibility(found: PriorityClass) -> str:
+def preemptibility(priority: PriorityClass) -> str:
     """Return the value of KAI-Scheduler's label for pods of a class."""
-    return "preemptible" if found.spec.preemptible else "non-preemptible"
+    return "preemptible" if priority.spec.preemptible else "non-preemptible"
 
 
 def misread(plan: Plan) -> tuple[PriorityClass, ...]:
@@ -337,7 +337,7 @@ def _parties_of(plan: Plan, pool: Pool, holding: _Holding) -> Iterator[_Actor]:
     default = next((found.spec for found in plan.priority_classes if found.spec.default), _WITHOUT_CLASS)
     of_pool = minimum_run_time(plan, pool) if plan.scheduler.protects is Protects.EACH_POOL else None
     run_times = _run_times(plan, tenant, of_pool)
-    for found in sorted(tenant.priority_classes, key=lambda found: (-found.spec.value, found.name)) or (None,):
+    for found in sorted(tenant.priority_classes, key=lambda rank: (-rank.spec.value, rank.name)) or (None,):
         party = Party(tenant.name, found.name if found else None)
         yield _Actor(party, tenant, found.spec if found else default, *holding[1:], *run_times)
 
@@ -411,11 +411,11 @@ def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
     is_by_share = plan.scheduler.evicts is Evicts.BY_SHARE
     for tenant in plan.tenants:
         quotas = [quota for quota in tenant.quotas if quota.pool.name == pool.name and quota.is_granted]
-        own = _own(plan, tenant, pool, counted)
-        above = [quota for holder in plan.tree.above(tenant) for quota in _own(plan, holder, pool, counted)]
+        own = _quotas_on(plan, tenant, pool, counted)
+        above = [quota for holder in plan.tree.above(tenant) for quota in _quotas_on(plan, holder, pool, counted)]
         is_bounded = bool(own or above)
         if quotas and (is_bounded or is_by_share):
-            lent = [*quotas, *_own(plan, tenant, pool, *_OF_NODES)] if is_by_share else own
+            lent = [*quotas, *_quotas_on(plan, tenant, pool, *_OF_NODES)] if is_by_share else own
             may_borrow = any(quota.may_borrow for quota in lent) or not (own or is_by_share)
             has_guarantee = not is_bounded or any(quota.guaranteed > 0 for quota in (*own, *above))
             yield from _parties_of(plan, pool, _Holding(tenant, (), may_borrow, has_guarantee))
@@ -424,7 +424,7 @@ def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
 _OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
 
 
-def _own(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quota]:
+def _quotas_on(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quota]:
     """Return a tenant's quotas in the pool that count some of these, in their numbers."""
     trees = (plan.compute_trees[item] for item in counted if item in plan.compute_trees)
     views = (tree.find(tenant.name) for tree in trees)
@@ -434,11 +434,11 @@ def _own(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quot
 # --- By priority alone -------------------------------------------------------------------------------------------
 
 
-def _fullness(there: Amount, actors: Sequence[_Actor]) -> Condition:
+def _fullness(capacity_: Amount, actors: Sequence[_Actor]) -> Condition:
     """Whether tenants may together use more than there is."""
     caps = [cap for of_tenant in {actor.tenant.name: actor.caps for actor in actors}.values() for cap in of_tenant]
     known = [cap for cap in caps if cap is not None]
-    fits = len(known) == len(caps) and sum(known, start=0) <= there
+    fits = len(known) == len(caps) and sum(known, start=0) <= capacity_
     return Condition.NODE_FULL if fits else Condition.POOL_FULL
 
 

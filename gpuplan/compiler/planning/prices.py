@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -97,26 +97,10 @@ def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | 
 def _price_of(at: Origin, price: str | Terms, term: Term) -> tuple[Origin, Decimal] | None:
     if isinstance(price, str):
         return at, Decimal(price)
-    own = _own_price(price, term)
+    own: str | None = getattr(price, term.name.lower())
     if own is not None:
         return at / term.value, Decimal(own)
     return None if price.any is None else (at / "any", Decimal(price.any))
-
-
-def _own_price(terms: Terms, term: Term) -> str | None:
-    match term:
-        case Term.ON_DEMAND:
-            return terms.on_demand
-        case Term.RESERVED_1_YEAR:
-            return terms.reserved_1_year
-        case Term.RESERVED_3_YEARS:
-            return terms.reserved_3_years
-        case Term.SPOT:
-            return terms.spot
-        case Term.OWNED:
-            return terms.owned
-        case _:
-            assert_never(term)
 
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -335,20 +319,18 @@ def _pool_cost(pool: Pool, price: Price, guaranteed: Mapping[UnitKey, Ratio]) ->
         price=price,
         units=units,
         total=_of_all_nodes(pool, price),
-        not_cut=_sum(gpu * _not_cut(part) for part in pool.parts),
+        # Partitions on demand may be cut in any way, so that nothing of them is left.
+        not_cut=_sum(
+            gpu * (part.gpu_count - _sum(part_of_gpu(part, unit) * unit.capacity for unit in part.units))
+            for part in pool.parts
+            if not isinstance(part.sharing, DynamicMig)
+        ),
         whole_gpus=gpu * sum(unit.capacity for unit in pool.units) if is_countable else None,
     )
 
 
 def _of_all_nodes(pool: Pool, price: Price) -> Money:
     return Ratio(price.per_node_hour) * pool.nodes.count
-
-
-def _not_cut(pool: Pool) -> Ratio:
-    """Return the number of GPUs that no unit holds. Partitions on demand may be cut in any way, so that it is 0."""
-    if isinstance(pool.sharing, DynamicMig):
-        return Ratio(0)
-    return pool.gpu_count - _sum(part_of_gpu(pool, unit) * unit.capacity for unit in pool.units)
 
 
 _Each = Mapping[UnitKey, UnitCost]
@@ -358,7 +340,10 @@ def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Ite
     for tenant in plan.tenants:
         quotas = {quota.key: quota for quota in plan.tree.together.get(tenant.name, tenant.quotas) if quota.key in each}
         guaranteed = {key: each[key].each * Ratio(quota.guaranteed) for key, quota in quotas.items()}
-        most = {key: each[key].each * _most(quota.limit, quota.unit) for key, quota in quotas.items()}
+        most = {}
+        for key, quota in quotas.items():
+            capacity = quota.unit.capacity
+            most[key] = each[key].each * Ratio(capacity if quota.limit is None else min(quota.limit, capacity))
         keys = dict.fromkeys(quota.key for quota in tenant.quotas if quota.key in each)
         own = {key: each[key].each * Ratio(plan.tree.left_over(tenant, key)) for key in keys}
         if quotas:
@@ -369,10 +354,6 @@ def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Ite
                 # Of what is partitioned on demand no pool has the most of each unit at once.
                 most_by_pool={name: min(found, pools[name].total) for name, found in _by_pool(most).items()},
             )
-
-
-def _most(limit: Amount | None, unit: Unit) -> Ratio:
-    return Ratio(unit.capacity if limit is None else min(limit, unit.capacity))
 
 
 def _by_pool(amounts: Mapping[UnitKey, Money]) -> dict[str, Money]:

@@ -15,7 +15,7 @@ from math import ceil
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.amounts import portion_of
+from gpuplan.compiler.planning.amounts import bounded_sum, portion_of
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant
 from gpuplan.compiler.planning.tree import Tree
 
@@ -95,9 +95,8 @@ def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
 
 
 def _sum(grants: Sequence[Grant]) -> Grant:
-    limits = [grant.limit for grant in grants if grant.limit is not None]
     deserved = sum((grant.deserved for grant in grants), Ratio(0))
-    return Grant(deserved, sum(limits, Ratio(0)) if len(limits) == len(grants) else None)
+    return Grant(deserved, bounded_sum([grant.limit for grant in grants], Ratio(0)))
 
 
 def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:

@@ -46,7 +46,6 @@ from gpuplan.compiler.planning.plan import (
     Stage,
     Tenant,
     Total,
-    Unit,
     UnitKey,
     Workload,
 )
@@ -84,7 +83,7 @@ def resolve(
     """
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
-    parsed = sorted(parsed, key=lambda item: item.document.name)  # file order has no meaning
+    parsed = sorted(parsed, key=lambda policy: policy.document.name)  # file order has no meaning
     spec = cluster.policy.spec
     context = Context(
         catalog,
@@ -103,7 +102,9 @@ def resolve(
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))
     settings = _cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
-    context.classes = _resolved(parsed, models.PriorityClass, _priority_class)
+    context.classes = _resolved(
+        parsed, models.PriorityClass, lambda at, policy: PriorityClass(at, policy.metadata.name, policy.spec)
+    )
     for pool in context.pools.values():
         if pool.spec.fallback is not None:
             context.refer("Pool", pool.spec.fallback, pool.at / "fallback", context.pools)
@@ -134,7 +135,14 @@ def resolve(
             tenants=_lost(context, "Tenant", tenants),
             workloads=_lost(context, "Workload", workloads),
             price_lists=_lost(context, "Prices", price_lists),
-            incomplete_tenants=_incomplete(parsed, tenants),
+            incomplete_tenants=frozenset(
+                tenant.name
+                for item in parsed
+                if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
+                if item.diagnostics
+                or len(tenant.quotas) < len(tenant.spec.quotas)
+                or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
+            ),
         ),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
@@ -190,21 +198,9 @@ def _resolved(
     return found
 
 
-def _lost(context: Context, kind: str, found: Iterable[str]) -> frozenset[str]:
+def _lost(context: Context, kind: str, resolved: Iterable[str]) -> frozenset[str]:
     unread = {UNREAD} if context.is_partial else set()
-    return frozenset(context.names.get(kind, ())) - frozenset(found) | unread
-
-
-def _incomplete(parsed: Iterable[Parsed], tenants: Mapping[str, Tenant]) -> frozenset[str]:
-    """Return the names of tenants that lack some of their quotas, classes or fields."""
-    return frozenset(
-        tenant.name
-        for item in parsed
-        if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
-        if item.diagnostics
-        or len(tenant.quotas) < len(tenant.spec.quotas)
-        or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
-    )
+    return frozenset(context.names.get(kind, ())) - frozenset(resolved) | unread
 
 
 def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | None:
@@ -214,10 +210,6 @@ def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | 
     return make_layout(at, policy.metadata.name, gpu, spec.instances, spec.devices, config_name=spec.config_name)
 
 
-def _priority_class(at: Origin, policy: models.PriorityClass) -> PriorityClass:
-    return PriorityClass(at, policy.metadata.name, policy.spec)
-
-
 # --- The cluster -------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +217,12 @@ def _cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Clus
     """Return the settings of a cluster. ``at`` is the place of its `spec`."""
     spec, name = cluster.spec, cluster.metadata.name
     flux, release = spec.flux, (spec.scheduler.version or "").removeprefix("v")
-    approval = _operator_approval(pools)
+    # With MPS a sync of the GPU Operator ends running work. There is one ConfigMap for the device plugins of a cluster.
+    # Its name changes with any pool's part of it, and stands in the pod template of the MPS control daemon
+    # (`TransformMPSControlDaemon` and `handleDevicePluginConfig` in `controllers/object_controls.go` of
+    # NVIDIA/gpu-operator). A daemon that is told to end quits the MPS server that all CUDA processes of its GPUs go
+    # through (`Stop` in `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
+    approval = models.Approval.MANUAL if any(pool.runs_mps for pool in pools) else models.Approval.AUTOMATIC
     operator = _gpu_operator(at / "gpuOperator", spec)
     return Cluster(
         at=at,
@@ -250,18 +247,6 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
         namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
         cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
     )
-
-
-def _operator_approval(pools: Iterable[Pool]) -> models.Approval:
-    """Return the default approval of the GPU Operator's sync: a person's if a pool runs MPS.
-
-    With MPS a sync ends running work. There is one ConfigMap for the device plugins of a cluster. Its name changes with
-    any pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
-    `handleDevicePluginConfig` in `controllers/object_controls.go` of NVIDIA/gpu-operator). A daemon that is told to end
-    quits the MPS server that all CUDA processes of its GPUs go through (`Stop` in
-    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
-    """
-    return models.Approval.MANUAL if any(pool.runs_mps for pool in pools) else models.Approval.AUTOMATIC
 
 
 def _argocd(at: Origin, cluster: str, spec: models.ClusterSpec, approval: models.Approval) -> Argocd | None:
@@ -459,11 +444,12 @@ def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ..
     counted: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
     for tenant, quota in Tree(tenants).outermost:
         counted.setdefault(quota.key, []).append((tenant, quota))
-    return tuple(_total(pool, unit, counted.get((pool.name, unit.name), [])) for pool in pools for unit in pool.units)
-
-
-def _total(pool: Pool, unit: Unit, counted: Sequence[tuple[Tenant, Quota]]) -> Total:
-    limits = [quota.limit for _, quota in counted if quota.limit is not None]
-    guaranteed = sum((quota.guaranteed for _, quota in counted), start=0)
-    limit = sum(limits, start=0) if len(limits) == len(counted) else None
-    return Total(pool, unit, guaranteed, limit, tuple(counted))
+    totals = []
+    for pool in pools:
+        for unit in pool.units:
+            quotas = counted.get((pool.name, unit.name), [])
+            guaranteed = sum((quota.guaranteed for _, quota in quotas), start=0)
+            limits = [quota.limit for _, quota in quotas if quota.limit is not None]
+            limit = sum(limits, start=0) if len(limits) == len(quotas) else None
+            totals.append(Total(pool, unit, guaranteed, limit, tuple(quotas)))
+    return tuple(totals)

@@ -277,17 +277,17 @@ def _divided_at(part: Pool, unit: Unit) -> Links:
     return chosen(shares.at / "replicas") if shares and by_profile else ()
 
 
-def asked_by(plan: Plan, item: Quota | Workload) -> Links:
+def asked_by(plan: Plan, asker: Quota | Workload) -> Links:
     """Return the links of the resource that a quota counts or a workload asks for.
 
     Another pool does so only if it hands the same unit out otherwise.
     """
-    pool, unit = item.pool, item.unit
-    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
-    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
-    if item.spec.unit is None:
+    pool, unit = asker.pool, asker.unit
+    others = (_unit_in(other, asker.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(asker.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if asker.spec.unit is None:
         return (*named, *resource_of(pool, unit))
-    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
+    return (*chosen(asker.at / "unit"), *named, *_resource_by_unit(pool, unit))
 
 
 def _unit_in(pool: Pool, name: str | None) -> Unit | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -75,7 +75,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.Ten
     if pool is None or unit is None:
         return None
     guaranteed = amount(quota.guaranteed)
-    limit = _limit(quota.limit, guaranteed)
+    limit = guaranteed if quota.limit is None else None if isinstance(quota.limit, str) else amount(quota.limit)
     split = {name: amount(number) for name, number in quota.split.items()}
     capped = _capped(context, unit, guaranteed, limit)
     found = Quota(
@@ -108,23 +108,17 @@ def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | No
             assert_never(unknown)
 
 
-def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
-    if limit is None:
-        return guaranteed
-    return None if isinstance(limit, str) else amount(limit)
-
-
-def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
+def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, asked_by: str) -> Unit | None:
     """Return the unit that a quota or a workload at ``at`` names, or the only one of its pool.
 
     It is None without a finding if a mistake elsewhere hides what the pool hands out.
     """
     if has_unclear_units(pool):
         return None
-    return _only_unit(context, at, pool, what) if name is None else _named_unit(context, at, name, pool)
+    return _only_unit(context, at, pool, asked_by) if name is None else _named_unit(context, at, name, pool)
 
 
-def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
+def _only_unit(context: Context, at: Origin, pool: Pool, asked_by: str) -> Unit | None:
     """Return the unit of a pool that hands out only one.
 
     A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
@@ -133,7 +127,7 @@ def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | No
     if len(units) > 1:
         finding = Finding(
             at,
-            f"{what} on pool `{pool.name}` needs a unit",
+            f"{asked_by} on pool `{pool.name}` needs a unit",
             label="which unit is counted",
             notes=(_offer(pool),),
             help=f"add `unit:` with one of {listing([unit.name for unit in units], None, 'or')}",
@@ -147,12 +141,15 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
     unit = pool.find_unit(name)
     if unit is None and pool.units:
         meant = _meant_unit(name, pool)
+        way_out = f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
+        if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
+            way_out = f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
         finding = Finding(
             at / "unit",
             f"pool `{pool.name}` does not hand out `{name}`",
             label=f"did you mean `{meant}`" if meant else "not handed out here",
             notes=(_offer(pool), *_large_enough(name, pool)),
-            help=f"write `unit: {meant}`" if meant else _ways_out(name, pool),
+            help=f"write `unit: {meant}`" if meant else way_out,
         )
         context.report(UNKNOWN_UNIT, finding)
     return unit
@@ -170,17 +167,14 @@ def _meant_unit(name: str, pool: Pool) -> str | None:
     if found := next(by_resource, None):
         return found
     names = [unit.name for unit in pool.units]
-    return misspelling(name, names) or _of_these_numbers(name, names)
+    if close := misspelling(name, names):
+        return close
+    # The numbers of a profile in a name that is none: `1g10`, `mig-1g.10g`.
+    numbers = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
+    return next((unit for unit in names if numbers and unit == f"{numbers[1]}g.{numbers[2]}gb"), None)
 
 
 _WITHOUT_PROFILE = ("gpu", "shared", "fraction")
-
-
-def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:
-    """Return the one profile with the slices and memory in a name that is no profile, such as `1g10`, `mig-1g.10g`."""
-    written = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
-    found = [item for item in profiles if written and item == f"{written[1]}g.{written[2]}gb"]
-    return found[0] if found else None
 
 
 def _large_enough(name: str, pool: Pool) -> Iterator[str]:
@@ -191,12 +185,6 @@ def _large_enough(name: str, pool: Pool) -> Iterator[str]:
     if larger:
         smallest = min(larger, key=lambda unit: unit.memory_mib or 0)
         yield f"the smallest of them with the memory of `{name}` is `{smallest.name}`"
-
-
-def _ways_out(name: str, pool: Pool) -> str:
-    if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
-        return f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
-    return f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
 
 
 def _offer(pool: Pool) -> str:

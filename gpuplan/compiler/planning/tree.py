@@ -175,10 +175,10 @@ class Tree(Value, eq=False):
 
         So what remains to all tenants adds up to what all tenants are guaranteed.
         """
-        return max(self._left.get((tenant.name, unit), 0), 0)
+        return max(self._remainders.get((tenant.name, unit), 0), 0)
 
     @cached_property
-    def _left(self) -> Mapping[_Place, Amount]:
+    def _remainders(self) -> Mapping[_Place, Amount]:
         left: dict[_Place, Amount] = {}
         for tenant in self.tenants:
             for quota in tenant.quotas:

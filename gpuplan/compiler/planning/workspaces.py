@@ -31,22 +31,20 @@ _LOOKS_EVERY: Final = 60
 
 def files_of(workload: Workload) -> Mapping[str, str]:
     """Return the files of a workload's container by name: those of the policy, and settings that end it when idle."""
-    return {**workload.spec.config, **({SETTINGS: _ending_after(workload.idle)} if workload.idle else {})}
+    files = dict(workload.spec.config)
+    if workload.idle:
+        files[SETTINGS] = json.dumps(_settings(seconds(workload.idle)), indent=2) + "\n"
+    return files
 
 
-def _ending_after(idle: str) -> str:
-    """Return settings that end unused kernels and terminals, and the server when it has none and gets no requests.
+def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
+    """Return settings by class that end unused kernels and terminals after ``length`` seconds, and then the server.
 
     A kernel that computes is never idle; one that waits is, also where somebody's browser still shows it. A terminal is
     when nothing is typed and nothing written, whatever runs in it. (`cull_kernels` in
     `jupyter_server/services/kernels/kernelmanager.py` and `shutdown_no_activity` in `jupyter_server/serverapp.py`,
     2.21; `_cull_inactive_terminal` and `pre_pty_read_hook` in `jupyter_server_terminals/terminalmanager.py`, 0.5.)
     """
-    return json.dumps(_settings(seconds(idle)), indent=2) + "\n"
-
-
-def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
-    """Return settings by class. ``length`` is in seconds."""
     return {
         "ServerApp": {"shutdown_no_activity_timeout": length},
         "MappingKernelManager": {
@@ -88,14 +86,11 @@ def overruling(workload: Workload) -> Iterator[Overruling]:
                 continue
             if name in said and name != option.removeprefix("--"):
                 yield Overruling(field, index, name)
-            if name in _FILE_OPTIONS and not _is_own(value if has_value else after):
+            file = value if has_value else after
+            # The server reads its file as Python and as JSON, whatever the suffix.
+            if name in _FILE_OPTIONS and file.rpartition(".")[0] != f"{FILES}/{SETTINGS.rpartition('.')[0]}":
                 yield Overruling(field, index, None)
 
 
 _FILE_OPTIONS: Final = ("config", "config_file")
 """`config_file` is the setting of a class that `--config` is short for (`_jupyter_aliases` there)."""
-
-
-def _is_own(file: str) -> bool:
-    """Whether it is the file that ends the server, which is read as Python and as JSON, whatever its suffix."""
-    return file.rpartition(".")[0] == f"{FILES}/{SETTINGS.rpartition('.')[0]}"

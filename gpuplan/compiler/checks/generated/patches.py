@@ -11,6 +11,7 @@ from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
@@ -25,7 +26,6 @@ from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
-from gpuplan.compiler.planning.pods import items, mapping
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
 from gpuplan.compiler.planning.schedulers.runai import FRACTION_ANNOTATIONS
 from gpuplan.compiler.policy.models import Inference

@@ -39,7 +39,7 @@ def find_blockade(gpu: Gpu, profile: str, gpus: int, most: Mapping[str, int]) ->
         for kind, times in zip(kinds, found, strict=True)
         if times
     ]
-    return tuple(sorted(blockades, key=lambda item: (-item.gpus, sorted(item.on_each.items()))))
+    return tuple(sorted(blockades, key=lambda blockade: (-blockade.gpus, sorted(blockade.on_each.items()))))
 
 
 # --- One GPU -----------------------------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ def _has_engines(gpu: Gpu, profiles: Sequence[Profile], counts: Counts, one: Pro
     return True
 
 
-def _least(found: Iterable[Counts]) -> list[Counts]:
-    """Those that hold none of the others."""
+def _least(several: Iterable[Counts]) -> list[Counts]:
+    """Return those that hold none of the others."""
     kept: list[Counts] = []
-    for counts in sorted(found, key=sum):
+    for counts in sorted(several, key=sum):
         if not any(all(map(int.__le__, less, counts)) for less in kept):
             kept.append(counts)
     return kept
@@ -138,18 +138,18 @@ def _only(times: Sequence[int], gpus: int) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _relaxed(kinds: Sequence[Counts], left: Counts, most: Mapping[int, int]) -> list[Fraction]:
+def _relaxed(kinds: Sequence[Counts], rest: Counts, most: Mapping[int, int]) -> list[Fraction]:
     """The most GPUs in all, in fractions: the simplex method, by Bland's rule, which ends.
 
-    One row for each profile, what is left of it; one for each kind that has a bound. Every kind takes something, so
+    One row for each profile, what remains of it; one for each kind that has a bound. Every kind takes something, so
     that there is a most.
     """
-    count, slacks = len(kinds), len(left) + len(most)
-    needs = [[kind[index] for kind in kinds] for index in range(len(left))]
+    count, slacks = len(kinds), len(rest) + len(most)
+    needs = [[kind[index] for kind in kinds] for index in range(len(rest))]
     needs += [[int(other == index) for other in range(count)] for index in most]
     rows = [
         [Fraction(value) for value in (*need, *(int(slack == index) for slack in range(slacks)), bound)]
-        for index, (need, bound) in enumerate(zip(needs, (*left, *most.values()), strict=True))
+        for index, (need, bound) in enumerate(zip(needs, (*rest, *most.values()), strict=True))
     ]
     gains = [Fraction(1)] * count + [Fraction(0)] * (slacks + 1)
     basis = [count + index for index in range(slacks)]

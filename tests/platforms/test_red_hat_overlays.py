@@ -17,7 +17,7 @@ from gpuplan.compiler.pipeline import validate
 from tests.compiler.backends import crds
 from tests.docs.pages import DOCS, blocks_of
 from tests.docs.sessions import Session
-from tests.kustomizing import kustomize
+from tests.kustomizing import kustomize, need
 
 ERRORS = Path(__file__).parent / "repositories" / "red-hat-overlays"
 
@@ -199,9 +199,9 @@ def test_the_autoscaler_knows_the_gpus_by_name(built: Path, overlay: str) -> Non
 # --- What goes wrong in them -------------------------------------------------------------------------------------
 
 
-def findings(cluster: str) -> set[tuple[str, str]]:
-    """Codes and files of what is worse than a note; kustomize is not asked, it would go to the network."""
-    report = validate(ERRORS, [cluster], kustomize="off")
+def findings(cluster: str, kustomize: str = "off") -> set[tuple[str, str]]:
+    """Codes and files of what is worse than a note; kustomize is mostly not asked, it would go to the network."""
+    report = validate(ERRORS, [cluster], kustomize=kustomize)
     found = [item for item in report.diagnostics if item.severity != "note" and not item.code.startswith("GPU68")]
     return {(item.code, item.finding.at.locate().file.path.rpartition("/")[2]) for item in found}
 
@@ -209,9 +209,7 @@ def findings(cluster: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("cluster", "code", "file"),
     [
-        ("no-layout", "GPU627", "patch-gpu-cluster-policy.yaml"),  # a strategy, and nothing to name by it
         ("no-sharing", "GPU630", "device-plugin-config.yaml"),  # `replicas: 0`
-        ("other-configuration", "GPU627", "patch-gpu-cluster-policy.yaml"),  # a default for all nodes
         ("patch-by-kind", "GPU643", "kustomization.yaml"),  # Kyverno's, too
         ("remote-dashboard", "GPU644", "kustomization.yaml"),  # another one every day
         ("namespace-for-all", "GPU642", "kustomization.yaml"),  # the ClusterPolicy's as well
@@ -222,6 +220,18 @@ def findings(cluster: str) -> set[tuple[str, str]]:
 )
 def test_an_error_of_the_overlays_is_found(cluster: str, code: str, file: str) -> None:
     assert (code, file) in findings(cluster)
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "no-layout",  # a strategy, and nothing to name by it
+        "other-configuration",  # a default for all nodes
+    ],
+)
+def test_an_error_of_the_overlays_is_found_when_they_are_built(cluster: str) -> None:
+    need()
+    assert ("GPU627", "patch-gpu-cluster-policy.yaml") in findings(cluster, kustomize="")
 
 
 def test_the_errors_are_the_only_findings() -> None:

@@ -10,6 +10,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import items, mapping, mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import exact_quantity, quantity
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.amounts import amount_of, amount_text, compute_cap, per_node
 from gpuplan.compiler.planning.discovered import HOST_LABEL
 from gpuplan.compiler.planning.plan import (
@@ -304,8 +305,8 @@ def _keeps_off_itself(workload: Workload, spec: Mapping[str, Any]) -> bool:
     }
     affinity = section(spec, "affinity", "podAntiAffinity")
     for term in mappings(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")):
-        selector, wanted = section(term, "labelSelector"), section(term, "labelSelector", "matchLabels")
-        is_elsewhere = "namespaces" in term or "namespaceSelector" in term or "matchExpressions" in selector
-        if term.get("topologyKey") == HOST_LABEL and wanted and not is_elsewhere and wanted.items() <= labels.items():
+        selector, is_here = term.get("labelSelector"), "namespaces" not in term and "namespaceSelector" not in term
+        is_meant = is_here and isinstance(selector, Mapping) and matches(selector, labels) is True
+        if is_meant and term.get("topologyKey") == HOST_LABEL:
             return True
     return False

@@ -127,29 +127,47 @@ def resolve(
         workloads=tuple(workloads.values()),
         hand_written=hand_work.documents,
         components=hand_work.components,
-        broken=Broken(
-            pools=_lost(context, "Pool", context.pools),
-            gpus=_lost(context, "Gpu", gpus),
-            layouts=_lost(context, "MigLayout", context.layouts),
-            priority_classes=_lost(context, "PriorityClass", context.classes),
-            tenants=_lost(context, "Tenant", tenants),
-            workloads=_lost(context, "Workload", workloads),
-            price_lists=_lost(context, "Prices", price_lists),
-            incomplete_tenants=frozenset(
-                tenant.name
-                for item in parsed
-                if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
-                if item.diagnostics
-                or len(tenant.quotas) < len(tenant.spec.quotas)
-                or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
-            ),
-        ),
+        broken=_broken(context, parsed, gpus, tenants, workloads, price_lists),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
         gpus=tuple(gpus.values()),
         price_lists=tuple(price_lists.values()),
     )
     return plan, tuple(context.diagnostics)
+
+
+def _broken(
+    context: Context,
+    parsed: Iterable[Parsed],
+    gpus: Iterable[str],
+    tenants: Mapping[str, Tenant],
+    workloads: Iterable[str],
+    price_lists: Iterable[str],
+) -> Broken:
+    """Return the names of documents that could not be resolved in whole, and of tenants that lack a part."""
+    unread = {UNREAD} if context.is_partial else set()
+
+    def lost(kind: str, resolved: Iterable[str]) -> frozenset[str]:
+        return frozenset(context.names.get(kind, ())) - frozenset(resolved) | unread
+
+    incomplete = (
+        tenant.name
+        for item in parsed
+        if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
+        if item.diagnostics
+        or len(tenant.quotas) < len(tenant.spec.quotas)
+        or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
+    )
+    return Broken(
+        pools=lost("Pool", context.pools),
+        gpus=lost("Gpu", gpus),
+        layouts=lost("MigLayout", context.layouts),
+        priority_classes=lost("PriorityClass", context.classes),
+        tenants=lost("Tenant", tenants),
+        workloads=lost("Workload", workloads),
+        price_lists=lost("Prices", price_lists),
+        incomplete_tenants=frozenset(incomplete),
+    )
 
 
 def resolve_workload(plan: Plan, at: Origin, policy: models.Workload) -> tuple[Workload | None, tuple[Diagnostic, ...]]:
@@ -196,11 +214,6 @@ def _resolved(
             if part is not None:
                 found[item.document.name] = part
     return found
-
-
-def _lost(context: Context, kind: str, resolved: Iterable[str]) -> frozenset[str]:
-    unread = {UNREAD} if context.is_partial else set()
-    return frozenset(context.names.get(kind, ())) - frozenset(resolved) | unread
 
 
 def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | None:

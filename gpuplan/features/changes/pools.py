@@ -10,6 +10,7 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.gpu_operator import boards_of
 from gpuplan.compiler.planning.grants import refuses_more_than_one
 from gpuplan.compiler.planning.kueue import counted_units, flavor_name
@@ -827,11 +828,14 @@ def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _disruption(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other, is_synced = old.spec.disruption, new.spec.disruption, step.after.cluster.argocd is not None
+    one, other, applier = old.spec.disruption, new.spec.disruption, find_applier_to_nodes(step.after, new)
+    if applier is None:
+        return
+    is_watched = applier.runs_hooks and _guarded(one.guard) != _guarded(other.guard)
     texts = [
         f"approval is {other.approval}" if one.approval is not other.approval else "",
-        "windows change" if is_synced and one.windows != other.windows else "",
-        "what watches over a disruption changes" if is_synced and _guarded(one.guard) != _guarded(other.guard) else "",
+        "windows change" if applier.keeps_windows and one.windows != other.windows else "",
+        "what watches over a disruption changes" if is_watched else "",
     ]
     if any(texts):
         effect = f"changes of the pool are applied at other times; {NOTHING_RUNS}"

@@ -21,14 +21,14 @@ from typing import Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, section
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import (
+from gpuplan.compiler.manifests import Identity
+from gpuplan.compiler.planning.appliers import (
     APPLICATION,
     APPLICATION_SET,
     find_applier,
     is_applied_by_client,
     is_pruned,
 )
-from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.features.changes.hand_written import folder_of

@@ -12,12 +12,11 @@ import yaml
 
 from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH
 from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError
-from gpuplan.compiler.base.plain import MAX_TEXT, is_yaml, read_text
+from gpuplan.compiler.base.plain import MAX_TEXT, UnreadableTextError, is_yaml, load_documents, read_text
 from gpuplan.compiler.documents import MAX_BYTES, parse, read_bytes
 from gpuplan.compiler.documents.parse import MAX_DEPTH, MAX_DOCUMENTS
 from gpuplan.compiler.documents.printed import read_printed
 from gpuplan.compiler.documents.text import MAX_DIRECTIVES
-from gpuplan.compiler.manifests.crd_schemas import UnreadableCrdError, load_documents
 from gpuplan.features.changes import git_tree
 from gpuplan.features.changes.git_tree import GitTree
 from gpuplan.features.packing.sizing.demand import asked, from_files
@@ -59,7 +58,7 @@ def _messages(found: Iterable[Diagnostic]) -> list[str]:
 def as_definitions(text: str) -> list[str]:
     try:
         load_documents(text)
-    except UnreadableCrdError as error:
+    except UnreadableTextError as error:
         return [str(error)]
     return []
 

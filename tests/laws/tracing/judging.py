@@ -57,7 +57,7 @@ def judge(
         found = 0
         for mutation in mutations.of(scalar):
             try:
-                is_valid = _try(policies, old, scalar, mutation, judgement, is_asked)
+                is_valid = judge_mutation(policies, old, scalar, mutation, judgement, is_asked)
             except Exception as error:  # noqa: BLE001 - a bug that a mutation shows is told, and is not the end
                 judgement.crashed.append((mutation, error))
                 continue
@@ -69,14 +69,15 @@ def judge(
     return judgement
 
 
-def _try(
+def judge_mutation(
     policies: Policies,
     old: Rendered,
     scalar: Scalar,
     mutation: Mutation,
     judgement: Judgement,
-    is_asked: Callable[[Change], bool],
+    is_asked: Callable[[Change], bool] = lambda _: True,
 ) -> bool:
+    """Try one other value of a scalar, and return whether it is valid."""
     clusters = frozenset() if mutation.folder else mutation.clusters
     try:
         new = render(mutation.apply(policies), clusters)

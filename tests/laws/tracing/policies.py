@@ -82,8 +82,12 @@ class Policies:
         return tuple(sorted({path.split("/")[1] for path in self.documents if path.startswith(f"{OVERLAYS}/")}))
 
     @property
+    def files(self) -> dict[str, bytes]:
+        return {path: self._text(documents) for path, documents in self.documents.items()} | dict(self.others)
+
+    @property
     def tree(self) -> Files:
-        return Files({path: self._text(documents) for path, documents in self.documents.items()} | dict(self.others))
+        return Files(self.files)
 
     def _text(self, documents: tuple[Any, ...]) -> bytes:
         """One line for each document, below a line that starts it."""

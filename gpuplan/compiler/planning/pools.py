@@ -258,12 +258,10 @@ def hangs_on_retained(pool: Pool) -> bool:
     if pool.keys.meaning is None:  # nobody says it, or nobody has to
         return False
     own, *moved = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts)
-    return own != pool.keys.own or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])
-
-
-def _key_without_meaning(pool: Pool, rollout: Rollout) -> str:
-    is_same = is_configured_alike(pool.sharing, rollout.moved.sharing)
-    return pool.keys.own if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"
+    if pool.rollout is None:
+        return own != pool.keys.own
+    is_same = is_configured_alike(pool.sharing, pool.rollout.moved.sharing)
+    return own != pool.keys.own or moved != [pool.keys.own if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"]
 
 
 ROLLOUT_SUFFIX: Final = ".rollout"

@@ -138,19 +138,18 @@ class Eviction(NamedTuple):
 
 def evictions(plan: Plan) -> tuple[Eviction, ...]:
     """Return every way of evicting: by pool, with units first and then resources of nodes."""
-    return tuple(eviction for pool in plan.pools for eviction in _evictions_in(plan, pool))
+    found: list[Eviction] = []
+    for pool in plan.pools:
+        for unit in pool.units:
+            found += _for_unit(plan, pool, unit)
+        for counted in counted_in(plan):
+            found += _for_nodes(plan, pool, counted)
+    return tuple(found)
 
 
 def counted_in(plan: Plan) -> tuple[Counted, ...]:
     """Return the resources of nodes that pods compete for: CPU and memory, and what queues count beside them."""
     return tuple(item for item in Counted if item is not Counted.PODS or item in _in_queues(plan))
-
-
-def _evictions_in(plan: Plan, pool: Pool) -> Iterator[Eviction]:
-    for unit in pool.units:
-        yield from _for_unit(plan, pool, unit)
-    for counted in counted_in(plan):
-        yield from _for_nodes(plan, pool, counted)
 
 
 def _for_unit(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
@@ -323,13 +322,10 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
         if quota.is_granted:
             holders = (tree.find_quota(above, key) for above in tree.path(tenant))
             has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
-            holding = _Holding(tenant, (*quota.caps.values(), *_labelled(quota)), quota.may_borrow, has_guarantee)
+            # Nothing bounds its pods in namespaces that are the tenant's by their label.
+            caps = (*quota.caps.values(), *((None,) if quota.labelled_cap is None else ()))
+            holding = _Holding(tenant, caps, quota.may_borrow, has_guarantee)
             yield from _parties_of(plan, pool, holding)
-
-
-def _labelled(quota: Quota) -> tuple[None, ...]:
-    """Return the missing bound of pods in namespaces that are the tenant's by their label."""
-    return (None,) if quota.labelled_cap is None else ()
 
 
 def _parties_of(plan: Plan, pool: Pool, holding: _Holding) -> Iterator[_Actor]:

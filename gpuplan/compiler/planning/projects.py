@@ -7,17 +7,15 @@ of its tenant's department and has the namespace's own name, for a project has o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
-from functools import partial
 from math import ceil
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.amounts import bounded_sum, portion_of
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant
-from gpuplan.compiler.planning.tree import Tree
 
 
 class Grant(NamedTuple):
@@ -25,9 +23,6 @@ class Grant(NamedTuple):
 
     deserved: Ratio
     limit: Ratio | None
-
-
-NOTHING = Grant(Ratio(0), Ratio(0))
 
 
 class Department(NamedTuple):
@@ -48,55 +43,52 @@ class Project(NamedTuple):
 
 def departments(plan: Plan) -> tuple[Department, ...]:
     """Return the departments in the order of tenants. Without a quota a tenant has what the tenants below it have."""
-    return tuple(
-        Department(tenant, _grants(plan, plan.tree.together[tenant.name], _whole)) for tenant in plan.tree.roots
-    )
+    found = []
+    for tenant in plan.tree.roots:
+        quotas = plan.tree.together[tenant.name]
+        held = ((quota, _grant(quota, quota.guaranteed, quota.limit)) for quota in quotas)
+        found.append(Department(tenant, _by_pool(plan, held)))
+    return tuple(found)
 
 
 def projects(plan: Plan) -> tuple[Project, ...]:
-    """Return the projects in the order of tenants and of their namespaces."""
-    return tuple(
-        Project(
-            namespace,
-            tenant,
-            plan.tree.path(tenant)[-1].name,
-            _grants(plan, tenant.quotas, partial(_of_namespace, plan.tree, tenant, namespace)),
-        )
-        for tenant in plan.tenants
-        for namespace in tenant.spec.namespaces
-    )
+    """Return the projects in the order of tenants and of their namespaces.
+
+    A namespace has its part of the guarantee that its tenant does not pass on to tenants below it.
+    """
+    found = []
+    for tenant in plan.tenants:
+        names, top = tenant.spec.namespaces, plan.tree.path(tenant)[-1].name
+        for namespace in names:
+            held = []
+            for quota in tenant.quotas:
+                guaranteed = portion(quota, names, namespace, plan.tree.left_over(tenant, quota.key))
+                limit = None if quota.limit is None else portion(quota, names, namespace, quota.limit)
+                held.append((quota, _grant(quota, guaranteed, limit)))
+            found.append(Project(namespace, tenant, top, _by_pool(plan, held)))
+    return tuple(found)
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------------
 
 
-def _grants(plan: Plan, quotas: Iterable[Quota], grant_of: Callable[[Quota], Grant]) -> Mapping[str, Grant]:
-    """Return the sum of some quotas in each pool."""
-    found: dict[str, list[Grant]] = {}
-    for quota in quotas:
-        found.setdefault(quota.pool.name, []).append(grant_of(quota))
-    return {pool.name: _sum(found[pool.name]) if pool.name in found else NOTHING for pool in plan.pools}
-
-
-def _whole(quota: Quota) -> Grant:
-    return _grant(quota, quota.guaranteed, quota.limit)
-
-
-def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> Grant:
-    """Return a namespace's part of the guarantee that its tenant does not pass on to tenants below it."""
-    names = tenant.spec.namespaces
-    guaranteed = portion(quota, names, namespace, tree.left_over(tenant, quota.key))
-    return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
+def _by_pool(plan: Plan, held: Iterable[tuple[Quota, Grant]]) -> Mapping[str, Grant]:
+    """Return the sum of grants in each pool."""
+    grants: dict[str, list[Grant]] = {pool.name: [] for pool in plan.pools}
+    for quota, grant in held:
+        grants.get(quota.pool.name, []).append(grant)
+    return {
+        pool: Grant(
+            sum((grant.deserved for grant in several), Ratio(0)),
+            bounded_sum([grant.limit for grant in several], Ratio(0)),
+        )
+        for pool, several in grants.items()
+    }
 
 
 def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
     weight = quota.unit.gpu_weight
     return Grant(Ratio(guaranteed) * weight, None if limit is None else Ratio(limit) * weight)
-
-
-def _sum(grants: Sequence[Grant]) -> Grant:
-    deserved = sum((grant.deserved for grant in grants), Ratio(0))
-    return Grant(deserved, bounded_sum([grant.limit for grant in grants], Ratio(0)))
 
 
 def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:

@@ -48,7 +48,6 @@ from gpuplan.compiler.planning.plan import (
     RetainedDevicePluginConfig,
     Taint,
     Tenant,
-    TimeSlicing,
     Unit,
     Workload,
 )
@@ -705,10 +704,3 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
             found += chosen(part.quota.at / "pool", part.quota.at / "unit")
             found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
     return adding(found) if len(found) > 1 else found
-
-
-def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing | MigTimeSlicing]:
-    """Yield the ways in which pools are shared by turns."""
-    for pool in pools:
-        if isinstance(pool.shares, TimeSlicing | MigTimeSlicing):
-            yield pool.shares

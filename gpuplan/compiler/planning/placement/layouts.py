@@ -9,7 +9,7 @@ from operator import mul
 from types import MappingProxyType
 
 from gpuplan.compiler.catalog import Gpu, Profile
-from gpuplan.compiler.planning.placement.placing import InstanceCounts, fits, largest_first
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, largest_first
 
 Vector = tuple[int, ...]
 """Numbers of instances, in the order of the given profiles."""
@@ -26,15 +26,6 @@ def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[Inst
 def maximal_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
     """The valid layouts to which no instance of those profiles can be added."""
     return _maximal_layouts(gpu, _names(gpu, profiles))
-
-
-def room_left(gpu: Gpu, counts: InstanceCounts, profiles: Iterable[str] | None = None) -> tuple[Profile, ...]:
-    """The profiles of which one more instance fits beside the layout, largest first."""
-    return tuple(
-        profile
-        for profile in _chosen(gpu, profiles)
-        if fits(gpu, {**counts, profile.name: counts.get(profile.name, 0) + 1})
-    )
 
 
 def nearest_layouts(gpu: Gpu, counts: InstanceCounts, limit: int = 3) -> tuple[InstanceCounts, ...]:

@@ -9,9 +9,8 @@ from typing import Any, Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import Instance
 from gpuplan.compiler.planning.placement.layouts import maximal_layouts
-from gpuplan.compiler.planning.placement.placing import Placed, place
+from gpuplan.compiler.planning.placement.placing import Instance, Placed, place
 from gpuplan.terminal.fitting import Table, folded
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.text import Style, Theme, section

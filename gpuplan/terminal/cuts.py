@@ -10,8 +10,7 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.planning import plan as planned
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.placement.arrangement import Instance
-from gpuplan.compiler.planning.placement.placing import Placed
+from gpuplan.compiler.planning.placement.placing import Instance, Placed
 from gpuplan.compiler.planning.plan import LayoutEntry, Mig, Pool
 from gpuplan.terminal.plan_paths import PlanPaths, pointer
 

@@ -10,9 +10,8 @@ from typing import Final
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.checks.wording import add
-from gpuplan.compiler.planning.placement.arrangement import Instance
 from gpuplan.compiler.planning.placement.layouts import maximal_layouts
-from gpuplan.compiler.planning.placement.placing import Placed, place
+from gpuplan.compiler.planning.placement.placing import Instance, Placed, place
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.terminal.catalog import spell
 from gpuplan.terminal.cuts import WHOLE_TINT, Cut, Phrase, Piece, Words, cut_of_instances, cuts_of, plain

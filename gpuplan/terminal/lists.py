@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
 from gpuplan.terminal.session import refuse_leaving
 
 if TYPE_CHECKING:
-    from gpuplan.compiler.base.bodies import Body
+    from gpuplan.compiler.base.plain import Body
     from gpuplan.compiler.planning.node_list import Node
 
 LARGEST: Final = 2**30

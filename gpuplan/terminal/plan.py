@@ -13,12 +13,12 @@ from gpuplan.compiler.base.wording import abridged
 from gpuplan.compiler.checks.wording import number
 from gpuplan.compiler.planning import plan as planned
 from gpuplan.compiler.planning.amounts import amount_text, gpus_of, per_node
-from gpuplan.compiler.planning.containers import defaults_of
-from gpuplan.compiler.planning.drivers import driver_groups
+from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
-from gpuplan.compiler.planning.on_demand import certain_units, dynamic_pools
+from gpuplan.compiler.planning.gpu_operator import driver_groups
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
+from gpuplan.compiler.planning.pods import defaults_of
 from gpuplan.compiler.planning.projects import times_of
 from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.compiler.policy.models import Inference, Workspace

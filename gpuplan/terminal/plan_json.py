@@ -19,10 +19,10 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.planning import plan as parts
 from gpuplan.compiler.planning.amounts import guaranteed_gpus
+from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
-from gpuplan.compiler.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.compiler.planning.placement.placing import Placed
-from gpuplan.compiler.planning.plan import Plan, said
+from gpuplan.compiler.planning.plan import Plan, values_of
 from gpuplan.compiler.planning.preemption import Eviction
 from gpuplan.compiler.planning.prices import selected_costs
 from gpuplan.compiler.planning.projects import seconds
@@ -129,7 +129,7 @@ def as_data(part: object, contract: Mapping[type, Published] | None = None) -> d
     """A part by the names of its fields, and what a contract says of its type and of those in it."""
     known = _CONTRACT if contract is None else contract
     published = known.get(type(part), _AS_IT_IS)
-    fields = ((name, value) for name, value in said(part) if name not in published.left_out)
+    fields = ((name, value) for name, value in values_of(part) if name not in published.left_out)
     own = {published.renamed.get(name, name): _plain(value, known) for name, value in fields}
     return {**own, **{name: _plain(value, known) for name, value in published.more(part).items()}}
 
@@ -221,7 +221,7 @@ def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
 
 
 def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:
-    return dict(said(tenant.spec.allow))
+    return dict(values_of(tenant.spec.allow))
 
 
 def _counted(quota: parts.Quota) -> Mapping[str, object]:

@@ -74,7 +74,7 @@ kind: PriorityClass
 metadata: {name: research}
 spec: {value: 50}
 """
-CHANGES = {name: IN_FRACTIONS if traits.has_fractions else "" for name, traits in TRAITS.items()}
+CHANGES = {name: IN_FRACTIONS if traits.supports("fraction") else "" for name, traits in TRAITS.items()}
 
 
 @pytest.fixture(scope="module")

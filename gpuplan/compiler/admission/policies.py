@@ -16,7 +16,6 @@ from gpuplan.compiler.manifests.admission import AdmissionPolicy, AdmissionRule,
 from gpuplan.compiler.manifests.provenance import Links, Routes, chosen
 from gpuplan.compiler.manifests.templates import Row, read_rows
 from gpuplan.compiler.planning.amounts import counted_pools
-from gpuplan.compiler.planning.boundary import Barrier, barriers
 from gpuplan.compiler.planning.dra import CLASS_PREFIX, uses_claims
 from gpuplan.compiler.planning.grants import (
     DEVICE_VARIABLES,
@@ -25,14 +24,15 @@ from gpuplan.compiler.planning.grants import (
     QUEUES_POLICY,
     RUNTIME_CLASS,
     USUAL_GRACE_SECONDS,
+    Barrier,
+    barriers,
     grace_seconds,
     has_admission_policies,
+    is_held_by_rules,
     runtime_class,
 )
-from gpuplan.compiler.planning.kueue import ADMISSION_GATE, frameworks
-from gpuplan.compiler.planning.kueue_settings import elastic_kinds, elastic_of
+from gpuplan.compiler.planning.kueue import ADMISSION_GATE, elastic_kinds, elastic_of, frameworks
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Tenant
-from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.compiler.planning.schedulers.kai import (
     CONTAINER_ANNOTATIONS,
@@ -329,7 +329,7 @@ def _facts(setting: _Setting) -> set[str]:
         "elastic": setting.scheduler.suspends_jobs and bool(setting.elastic_kinds),
         "crosses-pools": setting.scheduler.crosses_pools,
         "finds-pools": setting.scheduler.finds_pools,
-        "fractions": setting.scheduler.has_fractions,
+        "fractions": setting.scheduler.supports("fraction"),
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
         "grace": setting.grace_seconds is not None,
         "probe-hosts": setting.kubernetes >= _PROBE_HOSTS,

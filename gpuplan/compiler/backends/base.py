@@ -13,7 +13,7 @@ from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.manifests.provenance import Routes, as_written, chosen
 from gpuplan.compiler.manifests.templates import filled, read_rows
-from gpuplan.compiler.planning.charts import find_chart, install_of
+from gpuplan.compiler.planning.apis import find_chart, install_of
 from gpuplan.compiler.planning.plan import Plan, Pool, Stage, Tenant, Workload
 from gpuplan.compiler.planning.subjects import about, every
 

@@ -19,25 +19,32 @@ from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
-from gpuplan.compiler.planning.classes import class_caps
-from gpuplan.compiler.planning.containers import compute_caps, container_limits, defaults_of
+from gpuplan.compiler.planning.discovered import mig_resource
 from gpuplan.compiler.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.compiler.planning.grants import (
     FRACTION,
     GRANTS_POLICY,
     QUEUES_POLICY,
+    RDMA_LABEL,
     SYSTEM_NAMESPACE,
     USUAL_RESOURCES,
+    Account,
+    account_of,
+    class_caps,
     gpu_resources,
     grants,
     has_admission_policies,
-    mig_resource,
+    is_held_by_rules,
+    network_resources,
     parameters,
+    places_of,
     refuses_more_than_one,
+    role_field,
+    role_of,
+    whose_network,
 )
-from gpuplan.compiler.planning.members import Account, account_of, role_field, role_of
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
-from gpuplan.compiler.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
+from gpuplan.compiler.planning.pods import compute_caps, container_limits, defaults_of
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import PodSecurity

@@ -19,19 +19,10 @@ from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.compiler.planning import sources
-from gpuplan.compiler.planning.node_features import matches_boards, rules_group
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.gpu_operator import matches_boards, rules_group
 from gpuplan.compiler.planning.node_pools import is_in_node_pool, node_pool_command
-from gpuplan.compiler.planning.plan import (
-    GPU_RESOURCE,
-    Cluster,
-    Nodes,
-    Plan,
-    Pool,
-    Retained,
-    RetainedNodes,
-    Stage,
-    Taint,
-)
+from gpuplan.compiler.planning.plan import Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage, Taint
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import NodeLabels, Platform

@@ -1,1 +1,1 @@
-"""What knows neither GPUs nor Kubernetes: values, diagnostics, words, files by handles, plain objects of any shape."""
+"""Code that knows neither GPUs nor Kubernetes: values, diagnostics, words, files by handles, plain objects."""

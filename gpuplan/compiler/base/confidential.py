@@ -1,4 +1,4 @@
-"""Which parts of a file nobody may be shown: what a Secret holds, what names call a password, what looks like one.
+"""The parts of a file that nobody may be shown: data of Secrets, values named like passwords, and likely credentials.
 
 The reader here takes any text, broken YAML and JSON too: it never fails, and where it is in doubt it takes a text for
 a value. Names and keys are shown, with stars for values, so that columns stay where they are.
@@ -23,7 +23,7 @@ SHORTEST: Final = 6
 
 
 class Confidential(Value):
-    """What a file holds that is not for everybody: the file's lines with stars, and the values themselves."""
+    """The confidential parts of a file: its lines with stars, and the values themselves."""
 
     lines: tuple[str, ...] = ()
     values: frozenset[str] = frozenset()
@@ -35,15 +35,15 @@ class Confidential(Value):
         return hidden(self._without_values(text), has_aws_key=self.has_aws_key)
 
     def hidden(self, text: str) -> str:
-        """What is said of the file, with stars for what it cites of these values, whole or in part."""
-        if text not in self._said:
+        """Return a text with stars in place of these values, cited whole or in part."""
+        if text not in self._covered:
             plain = _QUOTED.sub(self._unquoted, self._without_values(text)) if self.values else text
-            self._said[text] = hidden(plain, has_aws_key=self.has_aws_key)
-        return self._said[text]
+            self._covered[text] = hidden(plain, has_aws_key=self.has_aws_key)
+        return self._covered[text]
 
     @cached_property
-    def _said(self) -> dict[str, str]:
-        """What was said already: findings of a rule share most of their words."""
+    def _covered(self) -> dict[str, str]:
+        """The texts that were covered already, since findings of a rule share most of their words."""
         return {}
 
     def shown(self, value: object) -> object:
@@ -83,11 +83,11 @@ _WORD: Final = regex(r"""[^\s"'`,:=()\[\]{}]+""")
 
 
 def confidential_in(text: str, data: object = None) -> Confidential:
-    """What a text holds; of ``data`` that was read of a text that is not kept, the values alone."""
+    """Return the confidential parts of a text. For ``data`` whose text is not kept these are the values alone."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     has_aws_key = "AKIA" in lines or "ASIA" in lines
     if data is not None:
-        return Confidential((), _values_of(_found(data)))
+        return Confidential((), _values_of(_spans(data)))
     if _NOT_SHOWN.search(lines):  # characters that hide may divide a word that is looked for
         kept = [index for index, char in enumerate(lines) if not _NOT_SHOWN.match(char)]
         plain = "".join([lines[index] for index in kept])
@@ -95,7 +95,7 @@ def confidential_in(text: str, data: object = None) -> Confidential:
         kept, plain = None, lines
     if not _HINT.search(plain):
         return Confidential(tuple(lines.split("\n")), has_aws_key=has_aws_key)
-    found = [*_found(read(plain))]
+    found = [*_spans(read(plain))]
     shown = [*lines]
     for start, end, _ in found:
         for index in range(start, end):
@@ -117,10 +117,10 @@ _Span = tuple[int, int, str]
 """A stretch of a text, and what it stands for."""
 
 
-def _values_of(found: Sequence[_Span] | Iterator[_Span]) -> frozenset[str]:
+def _values_of(spans: Sequence[_Span] | Iterator[_Span]) -> frozenset[str]:
     """The texts that messages may cite: values as they are written and as they are read, and lines of long ones."""
     values: set[str] = set()
-    for _, _, value in found:
+    for _, _, value in spans:
         lines = [line.strip() for line in value.split("\n")]
         escaped = json_escaped(value)
         words = value.split() if len(value) <= _LONGEST_WORDS and "{" not in value else ()
@@ -155,11 +155,11 @@ _SHOWN_OF_GENERATOR: Final = frozenset(("name", "namespace", "type", "behavior",
 _DATA: Final = ("data", "binaryData")
 _HOLDS_NAMES: Final = frozenset(("name", "key"))
 _DEEPEST: Final = 8
-"""How many texts within texts are read: a note of `kubectl apply` that holds a manifest is one."""
+"""The most texts within texts that are read, such as a note of `kubectl apply` that holds a manifest."""
 
 
 class _Where(NamedTuple):
-    """What is known of a place: the route in a Secret, None outside of one, and the name that its values are under."""
+    """The context of a place: the route in a Secret or None, and the name that its values are under."""
 
     of_secret: tuple[str, ...] | None = None
     name: str = ""
@@ -171,7 +171,7 @@ _ANYWHERE: Final = _Where()
 _WITHOUT_NAMES: Final = _Where(has_names=False)
 
 
-def _found(root: object, depth: int = 0) -> Iterator[_Span]:
+def _spans(root: object, depth: int = 0) -> Iterator[_Span]:
     """The confidential stretches below a node; of plain data they have no place."""
     waiting: list[tuple[object, _Where]] = [(root, _ANYWHERE)]
     seen = set[int]()
@@ -277,7 +277,7 @@ def _in_text(scalar: Scalar, depth: int) -> Iterator[_Span]:
     """The same of a text that may be YAML or JSON itself: of one with escapes as a whole, since its places differ."""
     if depth >= _DEEPEST:
         return
-    inner = [*_found(read(scalar.text), depth + 1)]
+    inner = [*_spans(read(scalar.text), depth + 1)]
     if inner and (scalar.is_escaped or scalar.start < 0):
         yield scalar.span
         yield from ((scalar.start, scalar.start, value) for _, _, value in inner)
@@ -289,7 +289,7 @@ def _in_text(scalar: Scalar, depth: int) -> Iterator[_Span]:
 
 
 def _in_words(scalar: Scalar) -> Iterator[_Span]:
-    """What assigns a credential to a name, such as an argument of a program."""
+    """Texts that assign a credential to a name, such as an argument of a program."""
     if len(scalar.text) > 3 and (shown := hidden(scalar.text, in_comment=scalar.is_comment)) != scalar.text:
         values = [scalar.text[match.start() : match.end()] for match in _STARS.finditer(shown)]
         if scalar.is_escaped or scalar.start < 0:
@@ -323,11 +323,11 @@ def _after_flags(items: Sequence[object]) -> Iterator[_Span]:
                 yield value.span if isinstance(value, Scalar) else (-1, -1, _text(value))
 
 
-def _leaf(item: object) -> object:
-    """The scalar that is all of a block."""
-    if isinstance(item, Block) and len(item.entries) == 1 and not item.entries[0][0] and item.entries[0][1]:
-        return item.entries[0][1][0]
-    return item
+def _leaf(value: object) -> object:
+    """Return the scalar that is all of a block, or any other value as it is."""
+    if isinstance(value, Block) and len(value.entries) == 1 and not value.entries[0][0] and value.entries[0][1]:
+        return value.entries[0][1][0]
+    return value
 
 
 def _text(value: object) -> str:
@@ -358,7 +358,7 @@ class Scalar(NamedTuple):
     start: int
     end: int
     offset: int = 0
-    """How many characters its quotes take on each side."""
+    """The number of characters of its quotes on each side."""
     is_escaped: bool = False
     """Whether its characters differ from those that are written."""
     is_comment: bool = False
@@ -412,7 +412,7 @@ _FOLDED: Final = regex(r"[ \t]*\n[ \t]*")
 
 
 _LEVELS: Final = 64
-"""How many levels are looked at for the one that a bracket ends: more than anything but a trap has."""
+"""The most levels that are searched for the one that a bracket ends. Only hostile texts have more."""
 
 
 class _Reader:
@@ -445,7 +445,7 @@ class _Reader:
             self._levels = [_Level(Block(), -1)]
             self._root.entries.append(("", [self._levels[0].block]))
         elif is_first and (found := _DASH.match(self._text, self._at)):
-            self._item(found.end())
+            self._enter_item(found.end())
         elif char == "#" and (self._at == self._line or self._text[self._at - 1] in " \t,[]{}"):
             self._scalar(_TO_END, is_comment=True)
         elif char in "{[":
@@ -466,7 +466,7 @@ class _Reader:
     def _column(self) -> int:
         return self._at - self._line
 
-    def _item(self, end: int) -> None:
+    def _enter_item(self, end: int) -> None:
         """Begin an item of a list in lines; no bracket goes on there."""
         while self._levels[-1].bracket or (self._levels[-1].column > self._column and len(self._levels) > 1):
             self._levels.pop()

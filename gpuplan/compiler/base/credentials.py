@@ -1,4 +1,4 @@
-"""What looks like a credential: people paste them, and whatever prints a policy must not print them once more."""
+"""Texts that look like credentials. People paste them, and nothing that prints a policy may print them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOKENS: Final = (
     r"GOCSPX-[A-Za-z0-9_-]{28}|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}|hvs\.[A-Za-z0-9_-]{24,}|"
     r"npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}"
 )
-"""How tokens begin: of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack and OpenAI, JSON Web Tokens, and those of
+"""The beginnings of JSON Web Tokens and of tokens of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI,
 Google, Azure (Entra), Vault, npm and PyPI.
 
 https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
@@ -31,7 +31,7 @@ _FOUND: Final = regex(
 _PARTS: Final = regex(rf"\b({_TOKENS})|^\s*[A-Za-z0-9+/]{{60,}}={{0,2}}\s*$|(?<=PRIVATE KEY-----)(?!$)((?!-----END).)+")
 _LONG_RUN: Final = regex(r"[A-Za-z0-9_.~+/-]{18}")
 _IN_ADDRESS: Final = regex(r"""(?<=://)[^/\s"'`:@]*+:[^/\s"'`]*(?=@)""")
-"""What stands before the host."""
+"""The part before the host."""
 _AWS_SECRET: Final = regex(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """The second half of an AWS access key, whose form alone says nothing."""
 

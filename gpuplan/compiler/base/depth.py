@@ -67,3 +67,33 @@ def is_deep_json(text: str) -> bool:
 _BRACES: Final = bytes.maketrans(b"[]", b"{}")
 _REST: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _QUOTED: Final = re.compile(rb'"[^"]*(?:"|\Z)')
+
+
+MAX_ALIASED_VALUES: Final = 10_000
+
+
+def has_few_aliases(text: str, most: int = MAX_ALIASED_VALUES) -> bool:
+    """Whether aliases of a YAML text stand for so few values that it can be gone through; one in itself has no end.
+
+    A text that nests too deep is not looked at to its end, since libyaml takes quadratic time in the depth of brackets.
+    """
+    if "*" not in text:
+        return True
+    import yaml
+
+    sizes, within, values, aliased = dict[str | None, int](), list[tuple[str | None, int]](), 0, 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, most + 1)
+            values, aliased = values + size, aliased + size
+        elif isinstance(event, yaml.ScalarEvent):
+            values, sizes[event.anchor] = values + 1, 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            within.append((event.anchor, values))
+            sizes.pop(event.anchor, None)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, start = within.pop()
+            sizes[anchor] = values - start + 1
+        if aliased > most or len(within) > MAX_TEXT_DEPTH:
+            return False
+    return True

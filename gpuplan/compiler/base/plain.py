@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from gpuplan.compiler.base.aliases import has_few_aliases
-from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, is_deep
+from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, has_few_aliases, is_deep
 from gpuplan.compiler.base.diagnostics import Path
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """The value if it is a mapping, less keys that are no text; else nothing."""
+    """Return a mapping without keys that are no text, or an empty one for any other value."""
     return {key: item for key, item in value.items() if isinstance(key, str)} if isinstance(value, Mapping) else {}
 
 
@@ -35,7 +34,7 @@ def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
 
 
 def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
-    """The parts of a body that have one of some keys, such as pods' specs, wherever their kind has them.
+    """Yield the parts of a body that have one of some keys, such as pods' specs, with their routes.
 
     An alias may have a part stand in many places, in itself as well: each is found once.
     """
@@ -57,7 +56,7 @@ MAX_TEXT: Final = 3 * 2**19
 
 
 def read_text(value: object) -> list[object]:
-    """Return the documents of a YAML text inside a value, or none if it is no text or cannot be read."""
+    """Return the documents of a YAML text inside a value, or none if it is no text or unreadable."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return []
     import yaml
@@ -119,3 +118,34 @@ def is_yaml(value: str) -> bool:
     except yaml.YAMLError:
         return False
     return True
+
+
+Body = Mapping[str, Any]
+
+
+def value_of(body: Body | None, route: Iterable[str], default: object = None) -> object:
+    """Return the value at the end of a route, or the default."""
+    found: object = body
+    for key in route:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return default if found is None else found
+
+
+def section(body: Body | None, *route: str) -> Body:
+    """Return the mapping at the end of a route, or an empty one."""
+    found = value_of(body, route)
+    return found if isinstance(found, Mapping) else {}
+
+
+def without(body: Body, *keys: str) -> Body:
+    return {key: value for key, value in body.items() if key not in keys}
+
+
+def items(value: object) -> list[Any]:
+    """Return the items of a list, or none of any other value."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def mappings(value: object) -> list[Body]:
+    """Return the items of a list that are mappings."""
+    return [item for item in items(value) if isinstance(item, Mapping)]

@@ -14,7 +14,7 @@ GIT = ".git"
 OVERLAYS = "overlays"
 """The folder of a platform that has a folder for each cluster."""
 _MOST_LINKS = 40
-"""How many links Linux follows from one path."""
+"""The number of links that Linux follows from one path."""
 
 
 class Repository(NamedTuple):

@@ -1,4 +1,9 @@
-"""Frozen values: classes of named fields that cost less to declare and to make than those of the standard library."""
+"""Frozen values: classes of named fields that cost less to declare and to make than those of the standard library.
+
+Measured on `gpuplan validate -c dev` of the example, 1.0 s of CPU time, medians of 31 interleaved runs: with
+`typing.NamedTuple` it takes 1 to 2 % more (150 classes, each declared in half the time here), with frozen dataclasses
+that have slots in place of `Value` 8 % more.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ else:
             return made
 
     NamedTuple = type.__new__(_TupleDeclaration, "NamedTuple", (), {})
-    """What type checkers take for `typing.NamedTuple`, which compiles annotations: half of its time."""
+    """Stands for `typing.NamedTuple`, which compiles annotations for half of its time; type checkers see that one."""
 
 __all__ = ["NamedTuple", "Value"]
 
@@ -106,7 +111,7 @@ def _fields(owner: type[Value]) -> Mapping[str, Field[Any]]:
 
 
 def _init(owner: type[Value]) -> Callable[..., None]:
-    """What one would write by hand, as dataclasses and named tuples have it: nothing else is as fast."""
+    """Return an `__init__` as one would write it by hand. Nothing else is as fast."""
     known: dict[str, Any] = {"missing": MISSING}
     parameters, keywords, lines = ["self"], ["*"], []
     for name in owner.__match_args__:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from gpuplan.compiler.base.patterns import regex
 
 SHOWN = 4
-"""How many of a list a note names before it only counts."""
+"""The number of items that a note names before it only counts."""
 
 
 def listing(names: Sequence[str], shown: int | None = SHOWN, last: str = "and") -> str:
@@ -38,7 +38,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def count_kinds(kinds: Iterable[str]) -> str:
-    """How often each kind of object is there: ``1 Namespace, 2 PriorityClasses and 3 ValidatingAdmissionPolicies``."""
+    """Return the number of each kind: ``1 Namespace, 2 PriorityClasses and 3 ValidatingAdmissionPolicies``."""
     numbers = Counter(kinds)
     return joined([count(numbers[kind], kind, _plural(kind)) for kind in sorted(numbers)])
 

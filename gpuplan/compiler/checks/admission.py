@@ -10,10 +10,10 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of
-from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
+from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies, is_held_by_rules
 from gpuplan.compiler.planning.hand_files import read
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool
-from gpuplan.compiler.planning.rdma import is_held_by_rules
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.compiler.policy.models import Cap, NodeLabels, Platform, PodSecurity
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name the classes that the tenant's pods may have in `priorityClasses`.
     """
-    if not plan.scheduler.evicts_by_priority_alone:
+    if plan.scheduler.reclaims:
         return
     without = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
     evicting = [each for each in plan.priority_classes if each.spec.preempts and each.spec.value > without]
@@ -291,9 +291,9 @@ _RESERVED: Final = "kubernetes.io/"
 _OF_QUOTAS: Final = "requests."
 _DEVICES: Final = (
     "amd.com/gpu",
-    "nvidia.com/gpu",
+    GPU_RESOURCE,
     "nvidia.com/imex-channel",
-    "nvidia.com/mig-",
+    MIG_RESOURCES,
     "nvidia.com/nvswitch",
     "nvidia.com/pgpu",
 )

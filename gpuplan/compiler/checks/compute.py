@@ -14,11 +14,18 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import crossing, name_of, number, severity_of_loss
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.amounts import amount_of, amount_text, capacity, compute_cap, of_node, share_of_units
-from gpuplan.compiler.planning.containers import DEFAULT_REQUESTS, compute_caps, defaults_of
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Compute, Counted, Plan, Pool, Quota, Tenant, Workload
+from gpuplan.compiler.planning.pods import (
+    DEFAULT_REQUESTS,
+    OF_NODES,
+    asked_by_main,
+    asked_by_pod,
+    compute_caps,
+    defaults_of,
+    requests_of,
+)
 from gpuplan.compiler.planning.preemption import standing_together
-from gpuplan.compiler.planning.requests import OF_NODES, asked_by_main, asked_by_pod, requests_of
 from gpuplan.compiler.planning.tree import NestedQuota, Tree
 
 _NOBODY = Tree(())

@@ -10,8 +10,8 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.checks.node_labels import key_fault, label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.appliers import find_applier_to_nodes
-from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.sync_names import namespace_name, sync_name

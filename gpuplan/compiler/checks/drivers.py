@@ -10,7 +10,7 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.drivers import (
+from gpuplan.compiler.planning.gpu_operator import (
     DriverGroup,
     are_drivers_by_pool,
     driver_groups,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.catalog.architectures import JETSON
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.discovered import PRODUCT_ENDING
 from gpuplan.compiler.planning.plan import OwnGpu, Plan, with_places
 
 
@@ -111,17 +111,13 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
     """
     for model in plan.gpus:
         for at, label in with_places(model.at / "products", model.spec.products):
-            if found := SHARED_ENDING.search(label):
+            if found := PRODUCT_ENDING.search(label):
                 yield Finding(
                     at,
                     f"product label `{label}` is that of a shared or divided GPU",
                     label=f"without `{found[0]}` where GPUs are whole",
                     help=f"write `{label[: found.start()]}`",
                 )
-
-
-SHARED_ENDING = regex(r"-(SHARED|MIG-[0-9]+g\.[0-9]+gb.*)$")
-"""The end of a product label if GPUs are shared or divided."""
 
 
 _MOST_NOTES = 3

@@ -13,10 +13,9 @@ from gpuplan.compiler.catalog import operators
 from gpuplan.compiler.catalog.operators import Keys, parse_version
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.drivers import are_drivers_by_pool
+from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, closed_variables
 from gpuplan.compiler.planning.plan import Mig, Plan
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.planning.visible_devices import closed_variables
 from gpuplan.compiler.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
 
 Route = tuple[str, ...]

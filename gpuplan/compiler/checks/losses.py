@@ -22,10 +22,9 @@ from gpuplan.compiler.checks.caps import (
 )
 from gpuplan.compiler.checks.wording import add, number
 from gpuplan.compiler.planning.amounts import amount_text, capacity
-from gpuplan.compiler.planning.classes import counted_with, is_kept
-from gpuplan.compiler.planning.containers import defaults_of
+from gpuplan.compiler.planning.dra import dynamic_pools
 from gpuplan.compiler.planning.fallbacks import chain, fits_topology
-from gpuplan.compiler.planning.on_demand import dynamic_pools
+from gpuplan.compiler.planning.grants import counted_with, is_kept
 from gpuplan.compiler.planning.plan import (
     Counted,
     Fraction,
@@ -39,6 +38,7 @@ from gpuplan.compiler.planning.plan import (
     UnitKey,
     Workload,
 )
+from gpuplan.compiler.planning.pods import defaults_of
 from gpuplan.compiler.planning.preemption import Condition, evictions, pairs_within
 from gpuplan.compiler.planning.projects import ranks, seconds, times_of
 from gpuplan.compiler.planning.schedulers import SchedulerTraits

@@ -13,11 +13,12 @@ from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import DriverDefect, DriverEffect, driver_defects
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import gpu_numbers, repeats
-from gpuplan.compiler.planning.drivers import stated_driver
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.gpu_operator import stated_driver
 from gpuplan.compiler.planning.layouts import is_divided_alike
 from gpuplan.compiler.planning.placement.layouts import nearest_layouts
 from gpuplan.compiler.planning.placement.placing import Refusal, RefusedBy, fits
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, Plan, Pool, with_places
+from gpuplan.compiler.planning.plan import Layout, LayoutEntry, Mig, Plan, Pool, with_places
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
 

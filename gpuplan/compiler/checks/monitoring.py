@@ -12,7 +12,7 @@ from gpuplan.compiler.checks.node_labels import label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.planning.alerts import AlertName
-from gpuplan.compiler.planning.exporter import (
+from gpuplan.compiler.planning.gpu_operator import (
     NAMES_ARGUMENT,
     RESOURCE_NAMES,
     exporter_environment,

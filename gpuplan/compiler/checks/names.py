@@ -12,10 +12,9 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Seve
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of, repeats
-from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE, account_of, role_of
 from gpuplan.compiler.planning.kai import queues
 from gpuplan.compiler.planning.kueue import cluster_queue, counted_units, flavor_name, has_queue
-from gpuplan.compiler.planning.members import account_of, role_of
 from gpuplan.compiler.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,

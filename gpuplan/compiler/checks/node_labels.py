@@ -9,6 +9,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import repeats
+from gpuplan.compiler.planning.discovered import DISCOVERED_LABELS, PAUSING_LABELS
 from gpuplan.compiler.planning.node_patterns import LONGEST_NAME
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -93,16 +94,6 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_DISCOVERED = regex(
-    r"nvidia\.com/(gpu\.(product|family|memory|count|replicas|compute\.(major|minor)|machine|mode|sharing-strategy|clique)"
-    r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+|gpu\.present)"
-)
-"""The labels that GPU feature discovery (k8s-device-plugin `internal/lm`), mig-manager and the operator write."""
-
-_PAUSED = regex(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
-"""The labels that mig-manager sets to `paused-for-mig-change` and back (`pkg/mig/reconfigure` in NVIDIA/mig-parted)."""
-
-
 @check("GPU150", "discovered-node-label")
 def discovered_node_label(plan: Plan) -> Iterator[Finding]:
     """A pool sets a node label that the GPU Operator discovers.
@@ -119,8 +110,8 @@ def discovered_node_label(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for key in pool.spec.node_labels:
-            is_switch = _PAUSED.fullmatch(key)
-            if is_switch or _DISCOVERED.fullmatch(key):
+            is_switch = PAUSING_LABELS.fullmatch(key)
+            if is_switch or DISCOVERED_LABELS.fullmatch(key):
                 yield Finding(
                     (pool.at / "nodeLabels" / key).key,
                     f"node label `{key}` is written by the GPU Operator",

@@ -11,7 +11,7 @@ from gpuplan.compiler.catalog.schedulers import Support
 from gpuplan.compiler.checks.losses import losses
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import severity_of_loss
-from gpuplan.compiler.planning.on_demand import (
+from gpuplan.compiler.planning.dra import (
     Promise,
     broken_promises,
     cap_in,

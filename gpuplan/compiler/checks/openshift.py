@@ -9,8 +9,8 @@ from gpuplan.compiler.base.plain import mapping, text, value_at
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, UPSTREAM_RULES, nfd_operator
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, rules_group, writes_nfd
 from gpuplan.compiler.planning.hand_files import read
-from gpuplan.compiler.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.policy.models import Install, NodeLabels, Platform
 

@@ -21,9 +21,8 @@ from gpuplan.compiler.catalog.operators import (
 )
 from gpuplan.compiler.checks.mig import mig_pools
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.drivers import stated_driver
+from gpuplan.compiler.planning.gpu_operator import stated_driver, writes_nfd
 from gpuplan.compiler.planning.hand_files import Object, read
-from gpuplan.compiler.planning.node_features import writes_nfd
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import sync_name
 from gpuplan.compiler.policy.models import Allocation, ClusterMigStrategy, Install, MigStrategy, NodeLabels, Platform

@@ -9,16 +9,16 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.catalog.operators import decided_environment
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.grants import has_admission_policies
-from gpuplan.compiler.planning.operand_environment import stated_environment
-from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.planning.visible_devices import (
+from gpuplan.compiler.planning.gpu_operator import (
     closed_variables,
     has_fractions,
     is_closed,
     is_told,
     starts_all_containers,
+    stated_environment,
 )
+from gpuplan.compiler.planning.grants import has_admission_policies
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Install
 
 _NAME = regex("[-._a-zA-Z][-._a-zA-Z0-9]*")

@@ -185,7 +185,7 @@ def evictable_class(plan: Plan) -> Iterator[Finding]:
     Give the class the highest value, or write `preempts: false` on those above it.
     """
     ladder = Ladder(found for found in plan.priority_classes if found.spec.preempts)
-    for found in plan.priority_classes if plan.scheduler.evicts_by_priority_alone else ():
+    for found in plan.priority_classes if not plan.scheduler.reclaims else ():
         evictors = () if found.spec.preemptible else ladder.above(found.spec.value)
         if evictors:
             names = listing(ladder.names_above(found.spec.value))
@@ -214,7 +214,7 @@ def never_evicted(plan: Plan) -> Iterator[Finding]:
     """
     highest = max((found.spec.value for found in plan.priority_classes if found.spec.preempts), default=None)
     ladder = Ladder(plan.priority_classes if highest is not None else ())
-    for found in plan.priority_classes if plan.scheduler.evicts_by_priority_alone else ():
+    for found in plan.priority_classes if not plan.scheduler.reclaims else ():
         higher = ladder.above(found.spec.value) if found.spec.preemptible else ()
         if higher and highest is not None and highest <= found.spec.value:
             yield Finding(

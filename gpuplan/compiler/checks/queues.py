@@ -12,9 +12,10 @@ from gpuplan.compiler.checks.losses import calm_evictors
 from gpuplan.compiler.checks.node_labels import key_fault
 from gpuplan.compiler.checks.registry import Check, check
 from gpuplan.compiler.checks.wording import name_of, number, severity_of_loss, units
+from gpuplan.compiler.planning.discovered import HOST_LABEL
 from gpuplan.compiler.planning.dra import device_class_name
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, counted_resource, root_cohort
-from gpuplan.compiler.planning.plan import HOST_LABEL, Plan, Pool, Unit
+from gpuplan.compiler.planning.plan import Plan, Pool, Unit
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE

@@ -10,8 +10,7 @@ from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.plan import Plan, Workload
-from gpuplan.compiler.planning.routing import routed, takings
-from gpuplan.compiler.planning.serving import canary_name, ports_of, route_kind, routed_port
+from gpuplan.compiler.planning.serving import canary_name, ports_of, route_kind, routed, routed_port, takings
 from gpuplan.compiler.policy.models import Api, Inference, Route, RouteKind
 from gpuplan.compiler.policy.names import LONGEST_LABEL
 

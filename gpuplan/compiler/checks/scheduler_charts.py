@@ -10,9 +10,9 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.catalog.schedulers import release_read
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.grants import gpu_resources
-from gpuplan.compiler.planning.kueue_settings import decided, device_class_mappings
+from gpuplan.compiler.planning.kueue import decided, device_class_mappings
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Platform, SchedulerInstall
 

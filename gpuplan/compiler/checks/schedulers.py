@@ -195,7 +195,7 @@ def never_evicted_not_kept() -> None:
     """
 
 
-@_lost("GPU534", "fraction-does-not-grow", "fraction-range", when=lambda plan: plan.scheduler.has_fractions)
+@_lost("GPU534", "fraction-does-not-grow", "fraction-range", when=lambda plan: plan.scheduler.supports("fraction"))
 def fraction_does_not_grow() -> None:
     """A workload asks for a range of a GPU, and the scheduler hands out fixed fractions.
 
@@ -384,7 +384,7 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     """
     kept, by_scheduler = plan.scheduler.capability("shares"), (_scheduler_label(plan),)
     for pool in plan.parts:
-        if isinstance(pool.sharing, Fraction) and not plan.scheduler.has_fractions:
+        if isinstance(pool.sharing, Fraction) and not plan.scheduler.supports("fraction"):
             yield Finding(
                 pool.sharing.at.key,
                 f"{plan.scheduler.title} cannot hand out fractions of pool `{pool.name}`",

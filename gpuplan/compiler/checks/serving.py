@@ -10,9 +10,8 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.containers import container_limits
 from gpuplan.compiler.planning.plan import Counted, Plan, Workload
-from gpuplan.compiler.planning.requests import asked_by_main, silent_containers
+from gpuplan.compiler.planning.pods import asked_by_main, container_limits, silent_containers
 from gpuplan.compiler.planning.serving import (
     MAIN_PORT,
     PROBE_PERIOD,

@@ -552,7 +552,7 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Keep the caps within the pool, or use Kueue, which evicts by quota before pods are made.
     """
-    for pool in _claimed(plan) if plan.scheduler.evicts_by_priority_alone else ():
+    for pool in _claimed(plan) if not plan.scheduler.reclaims else ():
         classes = {
             priority.name: priority
             for tenant in plan.tenants

@@ -10,10 +10,9 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.caps import cap_field, cap_of, each_quota
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, name_of, number, repeats, total_text, units
-from gpuplan.compiler.planning.classes import counted_with, is_kept
-from gpuplan.compiler.planning.containers import defaults_of
-from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
+from gpuplan.compiler.planning.grants import counted_with, has_admission_policies, is_kept, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Tenant
+from gpuplan.compiler.planning.pods import defaults_of
 from gpuplan.compiler.planning.projects import seconds, times_of
 from gpuplan.compiler.planning.tree import circles
 

@@ -16,13 +16,12 @@ from gpuplan.compiler.checks.compute import words_for
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.compiler.planning.amounts import per_node
-from gpuplan.compiler.planning.capping import caps_in_queue
-from gpuplan.compiler.planning.classes import is_kept
 from gpuplan.compiler.planning.fallbacks import landings
+from gpuplan.compiler.planning.grants import is_kept
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Quota, Tenant, UnitKey, Workload
+from gpuplan.compiler.planning.pods import Room, Short, asked_by_pod, room_on_node
 from gpuplan.compiler.planning.preemption import may_evict, standing_together
-from gpuplan.compiler.planning.requests import asked_by_pod
-from gpuplan.compiler.planning.room import Room, Short, room_on_node
+from gpuplan.compiler.planning.schedulers import caps_in_queue
 from gpuplan.compiler.policy.models import Cap
 
 

@@ -9,20 +9,20 @@ from string import digits
 from gpuplan.compiler.base.credentials import holds_credential, is_credential
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of, number
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.apis import needed_api
+from gpuplan.compiler.planning.discovered import HOST_LABEL
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.grants import refuses_more_than_one
-from gpuplan.compiler.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
-from gpuplan.compiler.planning.pod_patches import items, mapping, patched_containers
+from gpuplan.compiler.planning.plan import Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.compiler.planning.pods import patched_containers, room_on_node, volumes_of
 from gpuplan.compiler.planning.pools import gpu_memory_mib
-from gpuplan.compiler.planning.room import room_on_node
 from gpuplan.compiler.planning.serving import is_called
-from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.planning.workspaces import FILES, files_of
 from gpuplan.compiler.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
 

@@ -33,7 +33,7 @@ from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
 from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.compiler.manifests.kinds import find_kind, known_kinds
 from gpuplan.compiler.manifests.kustomization import Apart
-from gpuplan.compiler.planning.apis import lacks_kind
+from gpuplan.compiler.planning.apis import find_chart, lacks_kind
 from gpuplan.compiler.planning.appliers import (
     ANY_PART,
     SETS,
@@ -43,8 +43,7 @@ from gpuplan.compiler.planning.appliers import (
     is_applied_by_client,
     is_pruned,
 )
-from gpuplan.compiler.planning.charts import find_chart
-from gpuplan.compiler.planning.node_features import rules_group
+from gpuplan.compiler.planning.gpu_operator import rules_group
 from gpuplan.compiler.planning.plan import Argocd, Plan, Stage
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.planning.sync_names import COMPARE_OPTIONS, sync_name

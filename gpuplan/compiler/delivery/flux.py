@@ -22,8 +22,8 @@ from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
 from gpuplan.compiler.manifests import File, Identity, Manifest, to_yaml
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
-from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, fit, folder_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count
 from gpuplan.compiler.documents import MAX_BYTES

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from gpuplan.compiler.base.aliases import MAX_ALIASED_VALUES
+from gpuplan.compiler.base.depth import MAX_ALIASED_VALUES
 from gpuplan.compiler.base.diagnostics import Diagnostic, SourceFile
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple

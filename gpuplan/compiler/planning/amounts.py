@@ -1,29 +1,28 @@
-"""CPU, memory and pods in whole numbers: what policies write, what nodes have, and what follows from units."""
+"""CPU, memory and pods as whole numbers: of policies, of nodes, and as they follow from units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil, floor
+from typing import TypeVar
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import byte_quantity, exact_quantity, quantity
 from gpuplan.compiler.planning.plan import Amount, Compute, Counted, DynamicMig, Nodes, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.compiler.planning.portions import portion_of
-from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import models
 
 # --- Texts -------------------------------------------------------------------------------------------------------
 
 
 def amount_of(counted: Counted, text: str) -> int:
-    """Millicores or bytes; what is finer is rounded up, as schedulers do (`MilliValue` and `Value` of a quantity)."""
+    """Return millicores or bytes, rounded up as schedulers do (`MilliValue` and `Value` of a quantity)."""
     return ceil((exact_quantity(text) or 0) * (1000 if counted is Counted.CPU else 1))
 
 
 def amount_text(counted: Counted, amount: int) -> str:
-    """The quantity in canonical form."""
+    """Return a quantity in canonical form."""
     match counted:
         case Counted.CPU:
             return quantity(Decimal(amount) / 1000 if amount % 1000 else amount // 1000)
@@ -37,7 +36,10 @@ def amount_text(counted: Counted, amount: int) -> str:
 
 
 def of_node(nodes: models.Nodes, counted: Counted) -> int | None:
-    """What each node has for pods of tenants; None where the policy does not say it. Pods are not bounded by node."""
+    """Return what each node has for pods of tenants, or None if the policy does not say it.
+
+    Pods have no bound by node.
+    """
     match counted:
         case Counted.CPU:
             has, reserved = nodes.cpu, nodes.reserve.cpu
@@ -49,12 +51,12 @@ def of_node(nodes: models.Nodes, counted: Counted) -> int | None:
 
 
 def per_node(nodes: Nodes, counted: Counted) -> int | None:
-    """What each node has for pods of tenants, once it is resolved."""
+    """Return what each node of a resolved pool has for pods of tenants."""
     return {Counted.CPU: nodes.millicores, Counted.MEMORY: nodes.memory_bytes, Counted.PODS: None}[counted]
 
 
 def capacity(pool: Pool, counted: Counted) -> int | None:
-    """What all nodes of a pool have for pods of tenants; None where the policy does not say it."""
+    """Return what all nodes of a pool have for pods of tenants, or None if the policy does not say it."""
     each = per_node(pool.nodes, counted)
     return None if each is None else each * pool.nodes.count
 
@@ -63,10 +65,10 @@ def capacity(pool: Pool, counted: Counted) -> int | None:
 
 
 def part_of_node(pool: Pool, unit: Unit) -> Ratio:
-    """The part of a node that one unit is: what it weighs of all units that the node hands out.
+    """Return the part of a node that one unit is, by its weight among all units that the node hands out.
 
-    All units of a node so are the whole node, however its GPUs are divided. Where a rollout has nodes of two kinds that
-    hand out the unit, it is the smaller part.
+    All units of a node together are the whole node, however its GPUs are divided. If a rollout has nodes of two kinds
+    that hand out the unit, the smaller part counts.
     """
     found = [(part, same) for part in pool.parts if (same := part.find_unit(unit.name))]
     return min((_part(part, same) for part, same in found), default=Ratio(0))
@@ -78,14 +80,17 @@ def _part(pool: Pool, unit: Unit) -> Ratio:
 
 
 def weight_of_gpu(pool: Pool, index: int) -> Ratio:
-    """What all that a GPU of a node gives at once weighs; where partitions are made on demand, its compute slices."""
+    """Return the weight of all units that a GPU hands out at once.
+
+    With partitions on demand it is its compute slices.
+    """
     if isinstance(pool.sharing, DynamicMig):
         return Ratio(pool.gpu.compute_slices)
     return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
 
 
 def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
-    """What tenants are guaranteed of a pool, in physical GPUs.
+    """Return the guarantees on a pool in physical GPUs.
 
     A pool whose units are all promised is promised whole, whatever slices its layouts leave.
     """
@@ -94,28 +99,21 @@ def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
 
 
 def gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
-    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
-    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
+    """Return units in physical GPUs. A unit is the part of its GPU that it weighs among the units of the GPU."""
+    gpus = Ratio(0)
+    for part in pool.parts:
+        same = part.find_unit(unit.name)
+        for index, number in enumerate(same.per_gpu if same and same.gpu_weight else ()):
+            if same and number:
+                gpus += number * same.gpu_weight / weight_of_gpu(part, index) * part.nodes.count
     return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
-
-
-def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
-    """How many of the pool's physical GPUs a unit is."""
-    unit = pool.find_unit(name)
-    if unit is None or not unit.gpu_weight:
-        return Ratio(0)
-    of_node = sum(
-        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
-        Ratio(0),
-    )
-    return of_node * pool.nodes.count
 
 
 _MIB = 2**20
 
 
 def share_of_units(pool: Pool, unit: Unit, amount: Amount, counted: Counted) -> int | None:
-    """What a number of units comes to, rounded down to whole millicores or MiB; None where the nodes are not known.
+    """Return the CPU or memory of some units, rounded down to millicores or MiB, or None if the nodes are not known.
 
     Parts are rounded down one by one, so that all together are never more than there is.
     """
@@ -130,7 +128,7 @@ def share_of_units(pool: Pool, unit: Unit, amount: Amount, counted: Counted) -> 
 
 
 def compute_of(quota: Quota, cap: models.Cap) -> Iterator[Compute]:
-    """What of its pool's nodes a quota counts beside its units: what it says, or what follows from them."""
+    """Yield what a quota counts beside its units: amounts that it states, or those that follow from the units."""
     for counted in Counted:
         found = _stated(quota, counted) or _derived(quota, counted)
         if found:
@@ -162,7 +160,10 @@ def _derived(quota: Quota, counted: Counted) -> Compute | None:
 
 
 def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
-    """The cap of each namespace: by the same parts as units, rounded down; the whole cap where nothing is split."""
+    """Return the cap of each namespace, divided as the units are and rounded down.
+
+    Without a split each has it whole.
+    """
     whole = sum((Ratio(amount) for amount in quota.split.values()), Ratio(0))
     if not quota.split:
         return dict.fromkeys(quota.caps, cap)
@@ -170,21 +171,26 @@ def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
     return {name: floor(cap * part) if cap is not None else None if part else 0 for name, part in parts.items()}
 
 
+def bounded_sum(limits: Sequence[_Number | None], zero: _Number) -> _Number | None:
+    """Return the sum of limits, or None if one of them is None, which is no bound."""
+    known = [limit for limit in limits if limit is not None]
+    return sum(known, zero) if len(known) == len(limits) else None
+
+
 def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> int | None:
-    """What pods of a namespace may ask for in all pools of its tenant together; None where nothing bounds it.
+    """Return the most that pods of a namespace may ask for in all pools of its tenant, or None without a bound.
 
     What the quotas in one pool say is added up. A pool in which none says anything has no bound, and nobody can tell
     pods there from those in another pool.
     """
     granted = [quota for quota in quotas if quota.caps[namespace] != 0]
     found = [(quota.pool.name, part) for quota in granted if (part := quota.find_compute(counted))]
-    known = [part.caps[namespace] for _, part in found]
-    is_bounded = known and {name for name, _ in found} == {quota.pool.name for quota in granted}
-    return sum(cap or 0 for cap in known) if is_bounded and None not in known else None
+    is_bounded = found and {name for name, _ in found} == {quota.pool.name for quota in granted}
+    return bounded_sum([part.caps[namespace] for _, part in found], 0) if is_bounded else None
 
 
 def counted_pools(plan: Plan) -> tuple[str, ...]:
-    """The pools whose CPU, memory or pods some quota counts, sorted."""
+    """Return the pools whose CPU, memory or pods some quota counts, sorted."""
     found = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
     return tuple(sorted(found))
 
@@ -193,7 +199,7 @@ def counted_pools(plan: Plan) -> tuple[str, ...]:
 
 
 class ComputeShare(NamedTuple):
-    """What somebody has of a pool's CPU or memory: millicores or bytes. ``limit`` is None where unbounded."""
+    """A share of a pool's CPU or memory, in millicores or bytes. ``limit`` is None if there is no bound."""
 
     guaranteed: int
     limit: int | None
@@ -202,13 +208,16 @@ class ComputeShare(NamedTuple):
 def shares_in_pool(
     plan: Plan, tenant: Tenant, pool: Pool, *, is_rest: bool = False, namespace: str | None = None
 ) -> Mapping[Counted, ComputeShare]:
-    """What the quotas of a tenant in a pool say of CPU and memory, with those below it; nothing where they say nothing.
+    """Return a tenant's CPU and memory in a pool by its quotas and those below it.
+
+    It has no entry for what none counts.
 
     ``is_rest`` takes off what lies within. Of that a ``namespace`` has the part that its `split` says, or an equal one.
     """
     found: dict[Counted, ComputeShare] = {}
     for counted, tree in plan.compute_trees.items():
-        own = [quota for quota in _quotas(tree, tenant) if quota.pool.name == pool.name]
+        view = tree.find(tenant.name)
+        own = [quota for quota in (view.quotas if view else ()) if quota.pool.name == pool.name]
         if not own or counted is Counted.PODS:
             continue
         whole = [quota for quota in tree.together[tenant.name] if quota.pool.name == pool.name]
@@ -221,20 +230,31 @@ def shares_in_pool(
             None if quota.limit is None else _part_of_namespace(tenant, quota, namespace, int(quota.limit))
             for quota in quotas
         ]
-        known = [limit for limit in limits if limit is not None]
-        found[counted] = ComputeShare(sum(parts), sum(known) if len(known) == len(limits) else None)
+        found[counted] = ComputeShare(sum(parts), bounded_sum(limits, 0))
     return found
 
 
-def _quotas(tree: Tree, tenant: Tenant) -> Sequence[Quota]:
-    view = tree.find(tenant.name)
-    return view.quotas if view else ()
-
-
 def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amount: int) -> int:
-    """Parts add up to the whole: what cannot be divided goes where most was cut off."""
+    """Return the part of a namespace.
+
+    Parts add up to the whole: what cannot be divided goes to the largest remainders.
+    """
     if namespace is None or len(tenant.spec.namespaces) == 1:
         return amount
     weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in tenant.spec.namespaces}
     whole = sum(weights.values(), Ratio(0))
     return portion_of(amount, weights, whole)[namespace] if whole else 0
+
+
+_Part = TypeVar("_Part", bound=Hashable)
+_Number = TypeVar("_Number", int, Ratio, Amount)
+
+
+def portion_of(amount: int, weights: Mapping[_Part, Ratio], total: Ratio) -> Mapping[_Part, int]:
+    """Divide an amount by largest remainders: parts add up to it, and differ from the exact parts by less than one."""
+    exact = {name: amount * weight / total for name, weight in weights.items()}
+    parts = {name: int(part) for name, part in exact.items()}
+    rest = amount - sum(parts.values())
+    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:rest]:
+        parts[name] += 1
+    return parts

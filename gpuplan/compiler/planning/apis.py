@@ -1,4 +1,4 @@
-"""Kinds of objects beyond Kubernetes' own: which of them a cluster has, and which work needs them."""
+"""Software of a cluster beyond Kubernetes: kinds of objects that it may lack, and the chart of its scheduler."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.planning.plan import Cluster, Workload
-from gpuplan.compiler.policy.models import Api, Inference, ServingKind, TrainingKind
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
+from gpuplan.compiler.manifests.provenance import Links, chosen
+from gpuplan.compiler.planning.plan import Cluster, Plan, Workload
+from gpuplan.compiler.policy.models import Api, Inference, SchedulerInstall, ServingKind, TrainingKind
 
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
@@ -20,22 +23,22 @@ _GROUPS: Final = {
 
 
 _INGRESS: Final = ("networking.k8s.io", "Ingress")
-"""Every API server knows them, and without a controller nobody serves them."""
+"""A kind that every API server has, though without a controller nothing serves it."""
 
 
 _BESIDE: Final = {("trainer.kubeflow.org", "TrainingRuntime"): Api.TRAIN_JOB}
-"""What is written with objects of a kind, and comes with its controller."""
+"""Kinds that come with the controller of another kind."""
 
 
 def api_of(group: str, kind: str) -> Api | None:
-    """What a policy calls a kind of which a cluster need not have the controller."""
+    """Return the policy's name for a kind whose controller a cluster may lack, or None for other kinds."""
     if beside := _BESIDE.get((group, kind)):
         return beside
     return next((api for api, known in _GROUPS.items() if (known, api.value) == (group, kind)), None)
 
 
 def lacks_kind(cluster: Cluster, group: str, kind: str) -> bool:
-    """Whether the cluster has to say that it has the kind, and does not: nothing of it is written then."""
+    """Whether the cluster may lack the kind and does not list it, so that no such object is written."""
     if (group, kind) == _INGRESS:
         return cluster.spec.ingress is None
     api = api_of(group, kind)
@@ -43,7 +46,7 @@ def lacks_kind(cluster: Cluster, group: str, kind: str) -> bool:
 
 
 def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
-    """Where the cluster says that it has a kind; nowhere where every cluster has it."""
+    """Return the place that lists a kind. There is none for kinds that every cluster has."""
     if (group, kind) == _INGRESS and cluster.spec.ingress:
         return (cluster.at / "ingress",)
     api = api_of(group, kind)
@@ -51,7 +54,7 @@ def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
 
 
 def needed_api(workload: Workload) -> Api | None:
-    """The kind that makes a workload's pods, where Kubernetes' own cannot."""
+    """Return the kind that makes a workload's pods, or None if a kind of Kubernetes itself does."""
     work = workload.work
     if isinstance(work, Inference) and work.kind is ServingKind.INFERENCE_SERVICE:
         return Api.INFERENCE_SERVICE
@@ -65,3 +68,34 @@ _MAKING: Final[Mapping[TrainingKind, Api | None]] = {
     TrainingKind.JOB_SET: Api.JOB_SET,
     TrainingKind.TRAIN_JOB: Api.TRAIN_JOB,
 }
+
+
+class InstalledChart(NamedTuple):
+    """A chart that gpuplan installs: its repository, version and namespace."""
+
+    facts: SchedulerChart
+    repository: str
+    version: str
+    namespace: str
+
+    @property
+    def name(self) -> str:
+        """The name of the chart and of its release, as in the project's documentation."""
+        return self.facts.chart
+
+
+def find_chart(cluster: Cluster) -> InstalledChart | None:
+    """Return the chart that the cluster's scheduler is installed from, or None if somebody else installs it."""
+    scheduler = cluster.scheduler
+    facts = find_scheduler_chart(scheduler.kind.value)
+    if scheduler.spec.install is not SchedulerInstall.HELM or facts is None or not scheduler.version:
+        return None
+    repository = scheduler.spec.chart_repo_url or facts.repository
+    [namespace, *_] = scheduler.traits.namespaces
+    return InstalledChart(facts, repository, facts.version_of(scheduler.version), namespace)
+
+
+def install_of(plan: Plan) -> Links:
+    """Return the places that choose whether a scheduler is installed, and which."""
+    at = plan.cluster.scheduler.at
+    return chosen(at / "install", at / "kind")

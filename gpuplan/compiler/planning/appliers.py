@@ -1,4 +1,4 @@
-"""Who applies a folder: the object of Argo CD or of Flux that syncs it, who starts a sync, and when."""
+"""The appliers of folders: the object of Argo CD or of Flux that syncs a folder, who starts a sync, and when."""
 
 from __future__ import annotations
 

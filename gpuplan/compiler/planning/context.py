@@ -1,4 +1,4 @@
-"""What the steps of resolving share: the documents of one cluster by kind, the catalog, the findings so far."""
+"""The context that the steps of resolving share: names of documents by kind, the catalog, the findings so far."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeVar
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Catalog, Gpu
+from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
 from gpuplan.compiler.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
-from gpuplan.compiler.planning.unknown_gpus import unknown_gpu
 from gpuplan.compiler.policy import models
 
 T = TypeVar("T")
 
 _MOST_COMPARISONS = 20_000
-"""Of wrong names with known ones, in one cluster: half a second at most."""
+"""The most comparisons of wrong names with known ones in one cluster. They take half a second."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Context:
         self.diagnostics.append(rule.report(finding))
 
     def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "") -> T | None:
-        """What ``name`` refers to; a finding and None when there is no such document.
+        """Return the part that ``name`` refers to, or report a finding and return None if there is no such document.
 
         ``instead`` is help for those who write the name for what it means elsewhere.
         """
@@ -77,26 +77,26 @@ class Context:
         )
 
     def _guess(self, name: str, names: Sequence[str]) -> str | None:
-        """What a name was meant to be. Where thousands are wrong at once it is not their spelling, and takes long."""
+        """Return the name that was probably meant.
+
+        After too many comparisons it gives up, since spelling is not the cause.
+        """
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
         return misspelling(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
-        """The model of the catalog or of a `Gpu` document; a finding and None where neither has it."""
+        """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
         gpu = self.catalog.find(name)
-        if gpu is None and name not in self.names.get("Gpu", ()) and (unknown := self._find_unknown_gpu(name, at)):
-            self.report(UNKNOWN_GPU, unknown)
-        return gpu
-
-    def _find_unknown_gpu(self, name: str, at: Origin) -> Finding | None:
+        if gpu is not None or name in self.names.get("Gpu", ()):
+            return gpu
         if ("Gpu", name) in self.removed:
-            return _removed("Gpu", name, at, self.removed["Gpu", name])
-        if self.is_partial:
-            return None
-        near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
-        return unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ()))
+            self.report(UNKNOWN_GPU, _removed("Gpu", name, at, self.removed["Gpu", name]))
+        elif not self.is_partial:
+            near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
+            self.report(UNKNOWN_GPU, unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ())))
+        return None
 
 
 def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:

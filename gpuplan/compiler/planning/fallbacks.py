@@ -1,8 +1,8 @@
-"""Where work may go when its pool is full."""
+"""The pools that work may go to when its own pool is full."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from gpuplan.compiler.base.diagnostics import Origin
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def chain(plan: Plan, pool: Pool) -> tuple[Pool, ...]:
-    """The pool, the one that it falls back to, and so on; a circle ends before it begins again."""
-    return tuple(_along(pool, lambda found: plan.find_pool(found.spec.fallback or "")))
+    """Return the pool, the pool that it falls back to, and so on. A circle ends before it begins again."""
+    return tuple(_along(pool, lambda step: plan.find_pool(step.spec.fallback or "")))
 
 
 def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
-    """The pools that a workload's pods may run in, its own first, then those that it falls back to.
+    """Return the pools that a workload's pods may run in: first its own, then those that it falls back to.
 
     A pool is passed over where the pods would not get there what they ask for: it hands out no such unit, the tenant
     has no quota on it or fewer in one container, or its Topology is not the one that the pods ask Kueue for. What a
@@ -34,7 +34,7 @@ def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
 
 
 def deciding(plan: Plan, workload: Workload) -> tuple[Origin, ...]:
-    """What decides which pools the pods reach beside their own, places that are not written among them."""
+    """Return the places that decide which pools the pods reach beside their own. Some of them may not be written."""
     own = workload.pool
     if own.spec.fallback is None or not plan.scheduler.crosses_pools:
         return ()
@@ -51,7 +51,10 @@ def deciding(plan: Plan, workload: Workload) -> tuple[Origin, ...]:
 
 
 def landings(plan: Plan, workload: Workload) -> tuple[tuple[Pool, Unit], ...]:
-    """What the pods get in each pool that they reach: units of other pools that are asked for by the same name."""
+    """Return the unit that the pods get in each pool that they reach.
+
+    Units of other pools have the same resource name.
+    """
     asked = workload.unit.asked_as
     others = ((pool, quota.unit) for pool in reach(plan, workload)[1:] for quota in _held(workload, pool, asked)[:1])
     return ((workload.pool, workload.unit), *others)
@@ -84,12 +87,12 @@ def fits_topology(plan: Plan, workload: Workload, pool: Pool) -> bool:
 
 
 def resources_of(pool: Pool) -> frozenset[str]:
-    """What a pool's units are granted as."""
+    """Return the names under which a pool's units are granted."""
     return frozenset(unit.asked_as or FRACTION for unit in pool.units)
 
 
 def in_order(pools: Iterable[Pool], names: Iterable[str]) -> list[str]:
-    """Names of pools in the order that they have, but each before those that it falls back to."""
+    """Return names of pools in their order, but each before those that it falls back to."""
     successors = {pool.name: pool.spec.fallback for pool in pools}
     left = dict.fromkeys(names)
     before: dict[str, list[str]] = {name: [] for name in left}
@@ -97,14 +100,21 @@ def in_order(pools: Iterable[Pool], names: Iterable[str]) -> list[str]:
         for later in _along(name, successors.get):
             if later != name and later in before:
                 before[later].append(name)
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
+
+    def put(name: str, open_: set[str]) -> None:
+        if name not in ordered and name not in open_:
+            for earlier in before[name]:
+                put(earlier, open_ | {name})
+            ordered[name] = None
+
     for name in left:
-        _put(name, before, found, set())
-    return list(found)
+        put(name, set())
+    return list(ordered)
 
 
 def ordering_fallbacks(pools: Sequence[Pool], names: Sequence[str]) -> tuple[Origin, ...]:
-    """The places of the fallbacks without which these names would have another order."""
+    """Return the places of the fallbacks without which these names would have another order."""
     order = in_order(pools, names)
     others = ([other for other in pools if other is not pool] for pool in pools)
     return tuple(
@@ -121,11 +131,3 @@ def _along(first: T, following: Callable[[T], T | None]) -> Iterator[T]:
         yield found
         seen.append(found)
         found = following(found)
-
-
-def _put(name: str, before: Mapping[str, Sequence[str]], found: dict[str, None], open_: set[str]) -> None:
-    if name in found or name in open_:
-        return
-    for earlier in before[name]:
-        _put(earlier, before, found, open_ | {name})
-    found[name] = None

@@ -1,11 +1,15 @@
-"""Resolve the platform's own GPU models: what a `Gpu` document says becomes a model as the catalog has them."""
+"""GPU models beside those of the catalog: the platform's own `Gpu` documents, and names that nothing describes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
 from math import ceil
+from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.diagnostics import Finding, Origin
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Engines, Gpu, PciDevice, Product, Source
 from gpuplan.compiler.catalog.architectures import architecture_of
 from gpuplan.compiler.catalog.invariants import contradictions
@@ -15,7 +19,7 @@ from gpuplan.compiler.policy import models
 
 
 def resolve_gpu(at: Origin, policy: models.Gpu) -> OwnGpu:
-    """The model. One whose MIG profiles cannot be so has none, and says why: what partitions it is refused."""
+    """Return the model. If its MIG profiles contradict themselves it has none, with the reasons as faults."""
     name, spec = policy.metadata.name, policy.spec
     listed = Listing(()) if spec.mig is None else read_listing(spec.mig.lgip, spec.mig.lgipp)
     gpu = _model(at, name, spec, listed)
@@ -27,6 +31,7 @@ def resolve_gpu(at: Origin, policy: models.Gpu) -> OwnGpu:
 
 def _model(at: Origin, name: str, spec: models.GpuSpec, listed: Listing) -> Gpu:
     major, minor = map(int, spec.compute_capability.split("."))
+    boards = [board.partition("/") for board in spec.pci]
     whole = max(listed.profiles, key=lambda profile: (profile.is_plain, profile.memory_slices), default=None)
     return Gpu(
         id=name,
@@ -43,14 +48,46 @@ def _model(at: Origin, name: str, spec: models.GpuSpec, listed: Listing) -> Gpu:
         memory_slices=max((profile.memory_slices for profile in listed.profiles), default=0),
         legacy_names={},
         products=tuple(map(Product, spec.products)),
-        pci=tuple(_devices(name, spec)),
+        pci=tuple(
+            PciDevice(f"0x{device.removeprefix('10de:').upper()}", name, subsystem.replace(":", "").upper())
+            for device, _, subsystem in boards
+        ),
         sources=(Source(SOURCE, "the platform's own document"),),
         read_on="",
         written_at=at,
     )
 
 
-def _devices(name: str, spec: models.GpuSpec) -> Iterator[PciDevice]:
-    for written in spec.pci:
-        device, _, subsystem = written.partition("/")
-        yield PciDevice(f"0x{device.removeprefix('10de:').upper()}", name, subsystem.replace(":", "").upper())
+_JETSON: Final = regex(r"\b(jetson|orin|xavier|tegra|nano|tx[12]|agx)\b")
+"""Words in names of modules with a GPU on the chip, on which the GPU Operator does not run."""
+
+
+def unknown_gpu(name: str, at: Origin, near: Sequence[str]) -> Finding:
+    """Return the finding of an unknown model. ``near`` are names of the same board in another spelling."""
+    message = f"unknown GPU model `{name}`"
+    if near:
+        meant = listing(near, None, "or")
+        return Finding(at, message, label=f"did you mean {meant}", help=f"write {meant}")
+    if _JETSON.search(name.lower().replace("-", " ").replace("_", " ")):
+        return Finding(
+            at,
+            message,
+            label="the GPU Operator does not run on Jetson",
+            notes=("the GPU Operator runs on nodes with boards, and not where the GPU is on the chip",),
+            help="remove it: these nodes are not the GPU Operator's",
+        )
+    own = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "my-gpu"
+    facts = 'memoryMiB: ..., computeCapability: "...", products: [...], pci: ["10de:..."]'
+    document = f"{{apiVersion: gpuplan.dev/v1, kind: Gpu, metadata: {{name: {own}}}, spec: {{{facts}}}}}"
+    called = "" if own == name else f", and say `gpu: {own}` here"
+    return Finding(
+        at,
+        message,
+        label="not in the catalog",
+        notes=(
+            "`gpuplan catalog` lists the models; a `Gpu` document describes another one",
+            "a node that has it says `nvidia.com/gpu.memory`, `.compute.major`, `.compute.minor`, `.product` by labels",
+            "`lspci -nn -d 10de:` prints its PCI id there",
+        ),
+        help=f"add `{document}` with its facts{called}",
+    )

@@ -1,22 +1,25 @@
-"""What a tenant's pods may ask for in one namespace: the facts that quotas and admission policies both need."""
+"""Permissions of a tenant's members and pods, as quotas, roles and admission policies enforce them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.catalog import parse_profile, resource_suffix
-from gpuplan.compiler.planning.capping import knows_admission_policies
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import parse_profile
+from gpuplan.compiler.manifests import Subject
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.kai import queue_of
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.compiler.planning.projects import seconds
-from gpuplan.compiler.planning.schedulers import SchedulerTraits
+from gpuplan.compiler.planning.plan import Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.projects import portion, seconds
+from gpuplan.compiler.planning.schedulers import SchedulerTraits, knows_admission_policies
 from gpuplan.compiler.planning.schedulers.kubernetes import KUBERNETES
-from gpuplan.compiler.policy.models import Admission
+from gpuplan.compiler.planning.subjects import every
+from gpuplan.compiler.policy.models import Admission, Cap, Effect, Member, PodSecurity
 
 SYSTEM_NAMESPACE = "gpuplan-system"
-"""Where the parameters of the admission policies live: tenants have no role there, so they cannot widen them."""
+"""The namespace of the admission policies' parameters. Tenants have no role there, so they cannot widen them."""
 
 GRANTS_POLICY = "gpuplan-grants"
 """The ValidatingAdmissionPolicy that holds the pods of a namespace to its grants, by the parameters below."""
@@ -25,7 +28,7 @@ QUEUES_POLICY = "gpuplan-queues"
 """The ValidatingAdmissionPolicy that holds the work of a namespace to its tenant's queues, by the same parameters."""
 
 FRACTION = "fraction"
-"""What stands for the resource in a grant on a pool of fractions, which pods ask for by an annotation."""
+"""The resource in a grant on a pool of fractions, which pods ask for by an annotation."""
 
 # Read by the NVIDIA container toolkit (`internal/config/image` and `internal/modifier/gated.go` of its source).
 # CUDA_VERSION is among them: an image with it and without NVIDIA_REQUIRE_CUDA counts as one of the first generation,
@@ -46,7 +49,7 @@ RUNTIME_CLASS = "nvidia"
 
 
 def runtime_class(cluster: Cluster) -> str:
-    """The RuntimeClass that the GPU Operator makes, so far as its values are in the policy."""
+    """Return the RuntimeClass that the GPU Operator makes, by its values in the policy."""
     operator = cluster.gpu_operator.spec.values.get("operator")
     named = operator.get("runtimeClass") if isinstance(operator, dict) else None
     return named if isinstance(named, str) and named else RUNTIME_CLASS
@@ -58,20 +61,20 @@ def has_admission_policies(cluster: Cluster) -> bool:
 
 
 def grace_seconds(cluster: Cluster) -> int | None:
-    """The longest grace period that pods with GPUs may ask for; None where the policy does not bound it."""
+    """Return the longest grace period that pods with GPUs may ask for, or None without a bound."""
     period = cluster.spec.admission.grace_period
     return None if period == "none" else seconds(period)
 
 
 def most_grace_seconds(cluster: Cluster, tenant: Tenant) -> int | None:
-    """The same for pods of a tenant, which may have a bound of its own."""
+    """Return the longest grace period for pods of a tenant, which may have a bound of its own."""
     bound = grace_seconds(cluster)
     period = tenant.spec.allow.grace_period
     return bound if bound is None or period is None else seconds(period)
 
 
 GRACE_SECONDS: Final = 30
-"""Of pods that say nothing (`DefaultTerminationGracePeriodSeconds` in `core/v1/types.go` of kubernetes/api)."""
+"""The grace period of pods that state none (`DefaultTerminationGracePeriodSeconds` in kubernetes/api)."""
 
 USUAL_GRACE_SECONDS: Final = seconds(Admission.model_fields["grace_period"].default)
 """The longest that pods may ask for where the policy says nothing."""
@@ -89,7 +92,7 @@ class Grant(Value):
 
 
 def grants(tenant: Tenant, namespace: str | None) -> tuple[Grant, ...]:
-    """What a namespace may use, sorted; a cap of zero there grants nothing.
+    """Return the grants of a namespace, sorted. A cap of zero grants nothing.
 
     None stands for those that are the tenant's by their label.
     """
@@ -97,14 +100,10 @@ def grants(tenant: Tenant, namespace: str | None) -> tuple[Grant, ...]:
     for quota in tenant.quotas:
         if (quota.labelled_cap if namespace is None else quota.caps[namespace]) != 0:
             resource = quota.unit.asked_as or FRACTION
-            found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
+            most = tenant.spec.allow.units_per_container if quota.unit.asked_as else None
+            most = 1 if refuses_more_than_one(quota.pool, quota.unit) else most
+            found[quota.pool.name, resource] = Grant(quota.pool.name, resource, most)
     return tuple(found[key] for key in sorted(found))
-
-
-def _most_per_container(tenant: Tenant, quota: Quota) -> int | None:
-    if refuses_more_than_one(quota.pool, quota.unit):
-        return 1
-    return tenant.spec.allow.units_per_container if quota.unit.asked_as else None
 
 
 def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
@@ -121,7 +120,7 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
 
 
 def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:
-    """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
+    """Return the data of the ConfigMap that the policies read for a namespace. Every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource or a DeviceClass that it hands out, and how many of it one container may
     ask for (or ``any``). Where tenants have a queue in each pool there are ``queues``: a pool, and the queue in it. All
@@ -145,7 +144,7 @@ def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits
 
 
 _NVIDIA: Final = "nvidia.com/"
-"""What the policies take for GPUs, unless they are told that it is none."""
+"""The prefix of resources that the policies take for GPUs, unless a parameter excepts them."""
 
 
 def _lines(items: Iterable[str]) -> str:
@@ -153,11 +152,11 @@ def _lines(items: Iterable[str]) -> str:
 
 
 USUAL_RESOURCES = (GPU_RESOURCE, f"{GPU_RESOURCE}.shared")
-"""What a node publishes until its configuration is applied, or when it has none."""
+"""The resources that a node publishes without a configuration, or before it is applied."""
 
 
 def gpu_resources(plan: Plan) -> tuple[str, ...]:
-    """Every resource by which a GPU of the cluster may be had, now or after a change of layout, sorted.
+    """Return every resource of GPUs of the cluster, now or after a change of layout, sorted.
 
     Beside the pools' own: the usual ones, and the profiles of layouts that no pool uses yet, or any more.
     """
@@ -169,6 +168,143 @@ def gpu_resources(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def mig_resource(profile: str) -> str:
-    """What a partition is published as where each profile has a resource of its own."""
-    return f"nvidia.com/mig-{resource_suffix(profile)}"
+class Account(NamedTuple):
+    """A subject of a RoleBinding. ``field`` is the field of the policy that names it."""
+
+    kind: str
+    name: str
+    field: str
+
+
+def account_of(member: Member) -> Account:
+    """Return the account of a member. A service account is a user by its user name, which the authorizer treats alike.
+
+    (`appliesToUser` in `pkg/registry/rbac/validation/rule.go` of kubernetes/kubernetes.)
+    """
+    if member.user is not None:
+        return Account("User", member.user, "user")
+    return Account("Group", member.group or "", "group")
+
+
+def role_of(member: Member) -> str:
+    """Return the name of the member's ClusterRole."""
+    return member.cluster_role or member.role.value
+
+
+def role_field(member: Member) -> str:
+    """Return the field of the policy that names the role."""
+    return "clusterRole" if member.cluster_role else "role"
+
+
+RDMA_LABEL: Final = "gpuplan.dev/rdma"
+"""On the namespaces of such tenants: their level of Pod Security is `privileged`, and an admission policy of gpuplan's
+chooses them by it. It comes and goes with the level in one request, and the policy is on every cluster: so pods are
+never held to nothing. No role of a tenant may change a Namespace."""
+
+
+def is_held_by_rules(tenant: Tenant) -> bool:
+    """Whether the rules of an admission policy stand in for the tenant's level of Pod Security."""
+    return bool(tenant.spec.allow.rdma) and tenant.spec.allow.pod_security is PodSecurity.BASELINE
+
+
+def network_resources(plan: Plan) -> tuple[str, ...]:
+    """Return the network resources that some tenant may ask for, sorted. Other tenants may not."""
+    return tuple(sorted({resource for tenant in plan.tenants for resource in tenant.spec.allow.rdma}))
+
+
+def whose_network(plan: Plan) -> tuple[Subject, ...]:
+    """Return subjects for objects that follow from network resources of any tenant, or none if no tenant has some."""
+    return every(Tenant) if network_resources(plan) else ()
+
+
+def places_of(plan: Plan, resource: str) -> Iterator[Origin]:
+    """Yield the places that grant a network resource to tenants."""
+    for tenant in plan.tenants:
+        for index, listed in enumerate(tenant.spec.allow.rdma):
+            if listed == resource:
+                yield tenant.at / "allow" / "rdma" / index
+
+
+Barrier = tuple[tuple[str, str, str], ...]
+"""The taints of a node that keep pods off, each as its key, its value and its effect; `ANY` stands for any value."""
+
+ANY: Final = "*"
+
+_USUAL: Final[tuple[Barrier, ...]] = (
+    (("node-role.kubernetes.io/control-plane", ANY, Effect.NO_SCHEDULE.value),),
+    (("node-role.kubernetes.io/master", ANY, Effect.NO_SCHEDULE.value),),
+    ((GPU_RESOURCE, ANY, Effect.NO_SCHEDULE.value),),
+)
+"""The taint of kubeadm's control planes, its older name, and the taint of GPU nodes in managed services."""
+
+
+TOLERATIONS_RULE: Final = "tolerations-within-pools"
+"""The admission rule that lets no pod tolerate taints of pools without a grant."""
+
+
+def is_closed(plan: Plan, pool: Pool) -> bool:
+    """Whether tenants' pods come to the pool's nodes by a grant alone, those without GPUs too."""
+    is_held = TOLERATIONS_RULE not in plan.cluster.spec.admission.without
+    return bool(pool.barrier) and is_held and has_admission_policies(plan.cluster)
+
+
+def barriers(plan: Plan) -> tuple[Barrier, ...]:
+    """Return each set of taints that a pod must tolerate for nodes of some pool or of the control plane, sorted.
+
+    A usual one covers those of its key alone, whatever their values.
+    """
+    covered = {(key, effect) for ((key, _, effect),) in _USUAL}
+    closed = ([(taint.key, taint.value, taint.effect.value) for taint in pool.barrier] for pool in plan.pools)
+    sets = {tuple(sorted(taints)) for taints in closed}
+    own = {taints for taints in sets if taints and not (len(taints) == 1 and (taints[0][0], taints[0][2]) in covered)}
+    return tuple(sorted({*_USUAL, *own}))
+
+
+def is_kept(quota: Quota, cap: Cap) -> bool:
+    """Whether a ResourceQuota can bound a class: it counts pods by what their containers ask for.
+
+    Claims have no class, and a fraction is no resource. Where queues cap there is none: it would refuse some pods of
+    work that a queue has let in as a whole.
+    """
+    return cap is not Cap.QUEUE and quota.unit.resource is not None and not quota.unit.device_class
+
+
+def class_cap(tenant: Tenant, quota: Quota, namespace: str, priority_class: str) -> Amount | None:
+    """Return the most that pods of a class may use of a quota in a namespace. It is divided as the quota is."""
+    limit, cap = quota.class_limits.get(priority_class), quota.caps[namespace]
+    if limit is None:
+        return cap
+    part = portion(quota, tenant.spec.namespaces, namespace, limit) if quota.split else limit
+    return part if cap is None else min(part, cap)
+
+
+def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping[str, int]]:
+    """Return the caps by class and resource, for classes that some quota limits.
+
+    A ResourceQuota knows no nodes: quotas on one resource add up. Where one of them has no bound there is none, and
+    ``counted_with`` says which these are.
+    """
+    kept = [quota for quota in tenant.quotas if is_kept(quota, cap)]
+    found: dict[str, dict[str, int]] = {}
+    for name in dict.fromkeys(name for quota in kept for name in quota.class_limits):
+        for resource in dict.fromkeys(quota.unit.resource for quota in kept if name in quota.class_limits):
+            parts = [class_cap(tenant, quota, namespace, name) for quota in kept if quota.unit.resource == resource]
+            known = [part for part in parts if part is not None]
+            if resource is not None and len(known) == len(parts):
+                found.setdefault(name, {})[resource] = int(sum(known))
+    return found
+
+
+def counted_with(tenant: Tenant, quota: Quota, priority_class: str, cap: Cap) -> tuple[Quota, ...]:
+    """Return quotas in other pools whose resource a ResourceQuota for the class counts as well. It knows no nodes."""
+    return tuple(
+        other
+        for other in tenant.quotas
+        if other.pool is not quota.pool
+        and other.unit.resource == quota.unit.resource
+        and is_kept(other, cap)
+        and any(
+            quota.caps[namespace] != 0 and class_cap(tenant, other, namespace, priority_class) != 0
+            for namespace in tenant.spec.namespaces
+        )
+    )

@@ -40,25 +40,25 @@ class Kustomization(Value):
         return self.body.get("kind") == "Component"
 
     def entries(self, *keys: str) -> Iterator[tuple[Origin, object]]:
-        """The entries of lists, with their places."""
+        """Yield the entries of lists, with their places."""
         for key in keys:
             for index, entry in enumerate(sequence(self.body.get(key))):
                 yield self.at / key / index, entry
 
     @property
     def patches(self) -> Iterator[tuple[Origin, Mapping[str, object], Mapping[str, object]]]:
-        """The entries of patches with their places, and what they are for, as far as they say so."""
+        """The entries of patches with their places, and their targets if stated."""
         for at, entry in self.entries("patches", "patchesJson6902"):
             yield at, mapping(entry), inside(mapping(entry), "target")
 
     @property
     def generators(self) -> Iterator[tuple[Origin, Mapping[str, object], str]]:
-        """What makes ConfigMaps, with its place and the name that it gives."""
+        """The generators of ConfigMaps with their places, bodies and names."""
         for at, entry in self.entries("configMapGenerator"):
             yield at, mapping(entry), text(mapping(entry).get("name"))
 
     def path_of(self, path: str) -> str:
-        """A path that is written here, relative to the repository's root."""
+        """Return a path that is written here, relative to the repository's root."""
         return normpath(f"{self.folder}/{path}")
 
 
@@ -98,12 +98,12 @@ class Object(Value):
 
     @property
     def title(self) -> str:
-        """What to call it: `` ResourceQuota `gpus` ``."""
+        """The kind and name in messages: `` ResourceQuota `gpus` ``."""
         kind = self.kind or "object"
         return f"{kind} `{self.name}`" if self.name else f"patch of a {kind}" if self.is_patch else kind
 
     def place(self, *route: str | int) -> Origin:
-        """Where a value was written: in the last part that has it, or where the object as such is."""
+        """Return the place of a value: in the last part that has it, or of the object itself."""
         for part in reversed(self.parts):
             found = _find_route(part.body, route)
             if found is not None:
@@ -112,14 +112,14 @@ class Object(Value):
 
 
 def _find_route(body: object, route: Path) -> Path | None:
-    """A route to a part of a body, with other indexes where lists of it are longer in what was made of it."""
+    """Return a route to a part of a body, or None. Indexes may differ, since built lists may be longer."""
     if not route:
         return ()
     first, rest = route[0], route[1:]
     steps: list[tuple[str | int, object]] = []
     if isinstance(first, int):
         items = enumerate(sequence(body))
-        steps += sorted(items, key=lambda item: item[0] != first)
+        steps += sorted(items, key=lambda step: step[0] != first)
     elif first in mapping(body):
         steps.append((first, mapping(body)[first]))
     found = ((step, _find_route(value, rest)) for step, value in steps)
@@ -127,9 +127,9 @@ def _find_route(body: object, route: Path) -> Path | None:
 
 
 class Settings(Value):
-    """What an operator is told, as a ClusterPolicy has it under `spec` and the chart at the top.
+    """Settings of the GPU Operator, as a ClusterPolicy has them under `spec` and the chart at the top.
 
-    A ClusterPolicy ``is_whole``: what it does not say is not said. Of values there may be more in other files.
+    A ClusterPolicy ``is_whole``. Of values there may be more in other files.
     ``release`` is empty where nothing beside them names it. What stands in a text ``is_inline``, and has one place.
     """
 
@@ -151,13 +151,13 @@ class Settings(Value):
 
     @property
     def strategy(self) -> ClusterMigStrategy | None:
-        """The MIG strategy that it has all nodes follow; None where it leaves that open or says nothing of it."""
+        """The MIG strategy for all nodes, or None if it is left open."""
         stated = text(self.value("mig", "strategy"))
         known = (ClusterMigStrategy.NONE, ClusterMigStrategy.SINGLE, ClusterMigStrategy.MIXED)
         return next((strategy for strategy in known if strategy.value == stated), None)
 
     def config_name(self, operand: str) -> str:
-        """The ConfigMap that it has an operand read."""
+        """Return the ConfigMap that an operand reads."""
         return text(self.value(operand, "config", "name"))
 
     @property
@@ -166,7 +166,7 @@ class Settings(Value):
 
 
 class HandFiles(Value, eq=False):
-    """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
+    """The files that are judged together: all that was written by hand for a cluster, or objects made of it.
 
     ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves, on
     ``gpus``, or on whatever model of the catalog fits where there are none. Then ``settings`` are what they say to the
@@ -196,7 +196,7 @@ class HandFiles(Value, eq=False):
 
 @lru_cache(maxsize=1)  # a dozen checks on a plan read it
 def read(plan: Plan) -> HandFiles:
-    """What was written by hand for a cluster."""
+    """Return the hand-written files of a cluster."""
     return replace(sort_out(plan.hand_written), plan=plan)
 
 
@@ -230,11 +230,11 @@ def sort_out(documents: Iterable[HandWritten]) -> HandFiles:
 
 
 _Target = Mapping[str, object]
-"""What a patch is for, as far as its entry says so."""
+"""The target of a patch, as far as its entry states it."""
 
 
 def _patches(kustomization: Kustomization) -> Iterator[tuple[Origin, str, str, _Target]]:
-    """Where each patch is, as the path of a file or as a text, and its target."""
+    """Yield each patch as its place, the path of a file or a text, and its target."""
     for at, entry, target in kustomization.patches:
         yield at / "patch", text(entry.get("path")), text(entry.get("patch")), target
     for at, patch in kustomization.entries("patchesStrategicMerge"):
@@ -243,7 +243,7 @@ def _patches(kustomization: Kustomization) -> Iterator[tuple[Origin, str, str, _
 
 
 def _objects(written: HandWritten, path: str, target: _Target | None) -> Iterator[Object]:
-    """The object of a document, those of a List, or the parts that a JSON patch sets; inside of a text without path."""
+    """Yield the object of a document, those of a List, or the parts that a JSON patch sets. A text has no path."""
     stage, at, body = written
     is_patch, is_inline = target is not None, not path
     meant = target or {}
@@ -264,7 +264,7 @@ def _objects(written: HandWritten, path: str, target: _Target | None) -> Iterato
 
 
 def _part(operation: Mapping[str, object], kind: str) -> Mapping[str, object] | None:
-    """What an operation of a JSON patch sets, as part of one: ``/spec/hard/x`` is ``{spec: {hard: {x: 1}}}``."""
+    """Return the part of an object that a JSON patch sets, such as ``{spec: {hard: {x: 1}}}``, or None."""
     pointer = operation.get("path")
     if operation.get("op") not in ("add", "replace") or not isinstance(pointer, str) or not pointer.startswith("/"):
         return None
@@ -279,7 +279,7 @@ def _part(operation: Mapping[str, object], kind: str) -> Mapping[str, object] | 
 
 
 def sync_options(annotations: Mapping[str, object]) -> Mapping[str, str]:
-    """What the annotations of an object tell Argo CD."""
+    """Return the sync options of Argo CD in the annotations of an object."""
     options = text(annotations.get(SYNC_OPTIONS)).split(",")
     return dict(option.strip().partition("=")[::2] for option in options if option.strip())
 
@@ -295,10 +295,10 @@ def is_zero(value: object) -> bool:
 _UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
-def found_in(item: Object, problem: Problem, how: str) -> Finding:
-    """What a schema says of an object, where it was written."""
+def found_in(part: Object, problem: Problem, how: str) -> Finding:
+    """Return a problem with an object's schema as a finding at the written place."""
     unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
-    at = item.place(*problem.path, *(unknown.groups() if unknown else ()))
+    at = part.place(*problem.path, *(unknown.groups() if unknown else ()))
     return Finding(
         at.key if unknown else at,
         f"{problem.manifest.identity} does not fit its schema: {problem.text}",
@@ -309,7 +309,7 @@ def found_in(item: Object, problem: Problem, how: str) -> Finding:
 
 
 def merged(value: object) -> Mapping[str, object]:
-    """A patch without what tells kustomize how to merge it."""
+    """Return a patch without the directives that tell kustomize how to merge it."""
     found = _without_directives(value)
     return found if isinstance(found, Mapping) else {}
 
@@ -330,7 +330,7 @@ def _without_directives(value: object) -> object:
 
 
 def is_meant(pattern: str, name: str) -> bool:
-    """Whether what kustomize takes for a pattern of names is for an object; an empty one is for all."""
+    """Whether kustomize's pattern of names matches an object. An empty one matches all."""
     try:
         return not pattern or re.fullmatch(pattern, name) is not None
     except re.error:
@@ -338,7 +338,7 @@ def is_meant(pattern: str, name: str) -> bool:
 
 
 def further_parameters(files: HandFiles, namespace: str) -> Mapping[str, str]:
-    """What hand-written Components add to the parameters of a namespace, such as other resources."""
+    """Return the parameters of a namespace that hand-written Components add, such as other resources."""
     found: dict[str, str] = {}
     for patch in files.of_kind("ConfigMap"):
         name = text(patch.target.get("name")) or patch.name
@@ -349,18 +349,18 @@ def further_parameters(files: HandFiles, namespace: str) -> Mapping[str, str]:
 
 
 def written_classes(files: HandFiles) -> Mapping[str, int]:
-    """The values of PriorityClasses that are written by hand."""
+    """Return the values of hand-written PriorityClasses by name."""
     classes = ((found.name, found.body.get("value")) for found in files.of_kind("PriorityClass"))
     return {name: value for name, value in classes if isinstance(value, int)}
 
 
 def parts_of(plan: Plan, stage: Stage) -> list[str]:
-    """What a stage may have a folder for: pools or namespaces."""
+    """Return the names that a stage may have folders for: pools or namespaces."""
     if stage.is_by_pool:
         return [pool.name for pool in plan.pools]
     return [name for tenant in plan.tenants for name in tenant.spec.namespaces]
 
 
 def are_parts_unsure(plan: Plan, stage: Stage) -> bool:
-    """Whether documents are missing that may have had a part."""
+    """Whether unresolved documents may have parts of the stage."""
     return bool(plan.broken.pools if stage.is_by_pool else plan.broken.tenants)

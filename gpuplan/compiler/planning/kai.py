@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.compiler.planning.amounts import ComputeShare, bounded_sum, shares_in_pool
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.compiler.policy.models import Allocation
 
@@ -32,17 +32,17 @@ class Queue(NamedTuple):
 
 
 def queue_of(tenant: Tenant, pool: str) -> str:
-    """The queue that a tenant's work in a pool names in a label."""
+    """Return the queue that a tenant's work in a pool names in a label."""
     return tenant.spec.names.queues.get(pool) or queue_name(tenant.name, pool)
 
 
 def queue_name(tenant: str, pool: str) -> str:
-    """What a queue is called where the policy does not say it."""
+    """Return the default name of a queue."""
     return f"{tenant}-{pool}"
 
 
 def queues(plan: Plan) -> tuple[Queue, ...]:
-    """All queues, by pool; a queue comes after the one that it is part of. None with a scheduler that has no such ones.
+    """Return all queues by pool, each after its parent, or none if the scheduler has no queues by pool.
 
     A tenant that others are part of has a queue for all of them. Where it has namespaces of its own it has a second one
     below, for its own work, with what its guarantee leaves when theirs are taken off.
@@ -57,7 +57,7 @@ def queues(plan: Plan) -> tuple[Queue, ...]:
 
 
 def weight(pool: Pool, unit: Unit) -> Ratio:
-    """What one unit costs. Devices of DRA are counted one by one, whatever their size.
+    """Return the cost of one unit in GPUs. Claimed devices are counted one by one, whatever their size.
 
     (`countGPUDevicesFromClaim` in `pkg/common/resources/dra.go` there.)
     """
@@ -65,7 +65,7 @@ def weight(pool: Pool, unit: Unit) -> Ratio:
 
 
 def _queues(plan: Plan, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iterator[Queue]:
-    """Those of one pool. ``held`` is what each tenant has there with all that are part of it, the upper ones first."""
+    """Yield the queues of one pool. ``held`` has the quotas of each tenant and of all below it, upper tenants first."""
     tree = plan.tree
     wholes: dict[str, Queue] = {}
     for tenant in filter(None, map(tree.find, held)):
@@ -100,6 +100,6 @@ def _gpus(amounts: Iterable[tuple[Quota, Amount]]) -> Ratio:
 
 
 def _limit(quotas: Sequence[Quota]) -> Ratio | None:
-    """The sum of limits; None as soon as one of them is unbounded."""
-    known = [(quota, quota.limit) for quota in quotas if quota.limit is not None]
-    return _gpus(known) if len(known) == len(quotas) else None
+    """Return the sum of limits in GPUs, or None if one of them is unbounded."""
+    limits = [None if quota.limit is None else _gpus([(quota, quota.limit)]) for quota in quotas]
+    return bounded_sum(limits, Ratio(0))

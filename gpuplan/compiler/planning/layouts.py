@@ -24,14 +24,23 @@ def make_layout(
     config_name: str | None = None,
     is_inline: bool = False,
 ) -> Layout:
-    """A layout from either of its spellings; ``at`` is the mapping that holds `instances` or `devices`.
+    """Return a layout from either spelling. ``at`` is the mapping that holds `instances` or `devices`.
 
     ``config_name`` is the name that its entry keeps.
     """
     if devices is None:
         entries: tuple[LayoutEntry, ...] = (_entry(at / "instances", gpu, None, instances or {}, is_enabled=True),)
     else:
-        entries = tuple(_device_entry(at / "devices" / index, gpu, device) for index, device in enumerate(devices))
+        entries = tuple(
+            _entry(
+                at / "devices" / index,
+                gpu,
+                None if device.gpus == "all" else tuple(device.gpus),
+                device.instances or {},
+                is_enabled=device.enabled,
+            )
+            for index, device in enumerate(devices)
+        )
     own = f"{name}-{content_hash(entries)}"
     return Layout(at, name, gpu, entries, config_name or own, is_inline, keeps_name=config_name is not None)
 
@@ -42,22 +51,17 @@ def is_divided_alike(layout: Layout, other: Layout) -> bool:
 
 
 def entry_of(layout: Layout, index: int) -> LayoutEntry | None:
-    """The entry that holds for a GPU index: the last that names it, as in mig-parted."""
+    """Return the entry for a GPU index: the last that names it, as in mig-parted."""
     return next((entry for entry in reversed(layout.entries) if entry.gpus is None or index in entry.gpus), None)
 
 
 def content_hash(entries: Iterable[LayoutEntry]) -> str:
-    """Eight hex digits that change when the division does, and only then: a GPU stands in one entry, in any order."""
+    """Return eight hex digits that change if and only if the division does, whatever the order of entries."""
     content = [
         [entry.gpus and sorted(entry.gpus), entry.mig_enabled, sorted(entry.instances.items())] for entry in entries
     ]
     content.sort(key=str)
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()[:8]
-
-
-def _device_entry(at: Origin, gpu: Gpu, device: Devices) -> LayoutEntry:
-    gpus = None if device.gpus == "all" else tuple(device.gpus)
-    return _entry(at, gpu, gpus, device.instances or {}, is_enabled=device.enabled)
 
 
 def _entry(

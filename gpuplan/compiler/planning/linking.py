@@ -1,4 +1,4 @@
-"""Which links hold for a leaf of an artifact, and which of them lead to what a policy says."""
+"""Find the links of a leaf of an artifact, and those of them that lead to a written value of a policy."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ class Linked:
             node.links += links
 
     def of(self, route: Path) -> Links:
-        """Those of the leaf at a route."""
+        """Return the links of the leaf at a route."""
         return once(link for nodes in self._along(route) for node in nodes for link in node.links)
 
     def below_top(self, route: Path) -> Links:
-        """Those of the leaf at a route that are not of the whole object; the most exact ones first."""
+        """Return the links of a leaf without those of the whole object, the most exact first."""
         levels = list(self._along(route))[1:]
         return once(link for nodes in reversed(levels) for node in nodes for link in node.links)
 
     def about(self, route: Path) -> Links:
-        """Those of all leaves at a route and below it, the most exact ones first, and of the whole object last."""
+        """Return the links of all leaves at and below a route, the most exact first, those of the whole object last."""
         levels = list(self._along(route))
         inner = [link for node in levels[-1] for link in _all(node)] if len(levels) > len(route) else []
         return once((*inner, *(link for nodes in reversed(levels) for node in nodes for link in node.links)))
 
     def leads_below(self, route: Path) -> bool:
-        """Whether there are links of a part of what is at the route."""
+        """Whether parts of the value at the route have links."""
         levels = list(self._along(route))
         return len(levels) > len(route) and any(node.below for node in levels[-1])
 
     def _along(self, route: Path) -> Iterator[list[_Node]]:
-        """The nodes at each step of a route, from the top as far as there are any."""
+        """Yield the nodes at each step of a route, from the top as far as there are any."""
         nodes = [self._root]
         yield nodes
         for part in route:
@@ -68,12 +68,12 @@ def _all(node: _Node) -> Iterator[Link]:
 
 
 def written(links: Iterable[Link]) -> Iterator[Link]:
-    """Those whose place is a value in a document. A part of what is written as a text is all of that text."""
+    """Yield the links whose place is a value in a document. A part of a value that is a text means the whole text."""
     return (found for link in links if (found := find_written(link)) is not None)
 
 
 def find_written(link: Link) -> Link | None:
-    """The link at what the policy says; None where it says nothing, and a default holds."""
+    """Return the link at the written value, or None if a default holds."""
     document = document_of(link.at)
     route = link.at.path if document is None else document.find_written(link.at.path)
     return None if route is None else link._replace(at=link.at._replace(path=route))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body, mappings, section
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents.listed import Wanted, find_objects
 from gpuplan.compiler.planning.node_patterns import LONGEST_NAME
@@ -14,6 +14,9 @@ from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
 
 LIST_NODES: Final = "kubectl get nodes -o json"
 NODES: Final = Wanted("Node", "nodes", LIST_NODES)
+
+
+_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
 class NodeTaint(NamedTuple):
@@ -54,19 +57,15 @@ def nodes_in(objects: Iterable[tuple[str, Body]]) -> tuple[Node, ...]:
 # --- Objects -----------------------------------------------------------------------------------------------------
 
 
-def _node(item: Body, name: str) -> Node:
-    metadata = section(item, "metadata")
+def _node(body: Body, name: str) -> Node:
+    metadata = section(body, "metadata")
     known = metadata.get("name")
     if not isinstance(known, str) or len(known) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(known):
         raise NODES.trouble(name, "a node in it has no name that a node can have")
     labels = metadata.get("labels") or {}
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         raise NODES.trouble(name, f"labels of node `{known}` are no texts")
-    return Node(known, labels, tuple(map(_taint, mappings(section(item, "spec").get("taints")))))
-
-
-_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
-
-
-def _taint(taint: Body) -> NodeTaint:
-    return NodeTaint(*(str(taint.get(key) or "") for key in NodeTaint._fields))
+    taints = mappings(section(body, "spec").get("taints"))
+    return Node(
+        known, labels, tuple(NodeTaint(*(str(taint.get(key) or "") for key in NodeTaint._fields)) for taint in taints)
+    )

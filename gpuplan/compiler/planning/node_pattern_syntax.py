@@ -176,12 +176,12 @@ class _Reader:
             self.link(newest.last, newest.first)
         return Part(not least, part.first, last)
 
-    def join(self, left: Part, right: Part) -> Part:
-        self.link(left.last, right.first)
+    def join(self, part: Part, after: Part) -> Part:
+        self.link(part.last, after.first)
         return Part(
-            is_nullable=left.is_nullable and right.is_nullable,
-            first=left.first | (right.first if left.is_nullable else 0),
-            last=right.last | (left.last if right.is_nullable else 0),
+            is_nullable=part.is_nullable and after.is_nullable,
+            first=part.first | (after.first if part.is_nullable else 0),
+            last=after.last | (part.last if after.is_nullable else 0),
         )
 
     def link(self, origins: Positions, targets: Positions) -> None:

@@ -1,4 +1,4 @@
-"""Patterns of node names: which names they match, and whether two of them can match the same one.
+"""Patterns of node names: the names that they match, and whether two patterns can match the same name.
 
 A pattern must match the whole name. Sets of its automaton's positions are bits of whole numbers, so that a set moves on
 in a few operations however long a repetition unrolls (Navarro and Raffinot, Flexible Pattern Matching in Strings,
@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.node_pattern_syntax import (
     characters,
     read,
 )
+from gpuplan.compiler.planning.plan import Nodes
 
 __all__ = [
     "LONGEST_NAME",
@@ -70,7 +71,7 @@ class NodePattern(Value, eq=False):
         return bool(reached & self.last)
 
     def step(self, positions: Positions) -> Positions:
-        """Every position that may follow one of these."""
+        """Return every position that may follow one of these."""
         chain, jumps = self._moves
         reached = (positions & chain) << 1
         for origins, targets in jumps:
@@ -98,12 +99,12 @@ class NodePattern(Value, eq=False):
 
     @cached_property
     def prefix(self) -> str:
-        """What every matching name begins with."""
+        """The beginning of every matching name."""
         return self._common(self.follow[0], self.last, self.step)
 
     @cached_property
     def suffix(self) -> str:
-        """What every matching name ends with."""
+        """The end of every matching name."""
         return self._common(self.last, self.follow[0], self._step_back)[::-1]
 
     def _common(self, positions: Positions, stop: Positions, move: Callable[[Positions], Positions]) -> str:
@@ -119,7 +120,7 @@ class NodePattern(Value, eq=False):
         return sum(1 << position for position, targets in enumerate(self.follow) if targets & positions)
 
     def reads(self, positions: Positions) -> Characters:
-        """All that these positions read."""
+        """Return the characters that these positions read."""
         found = 0
         for position in bits(positions):
             found |= self.accepts[position]
@@ -155,13 +156,13 @@ Frontier = dict[tuple[int, Characters], Positions]
 
 @lru_cache(maxsize=1024)
 def find_name(pattern: NodePattern) -> str | None:
-    """The shortest legal node name that the pattern matches."""
+    """Return the shortest legal node name that the pattern matches, or None."""
     return find_common_name(pattern, _every_name())
 
 
 @lru_cache(maxsize=8192)
 def find_common_name(one: NodePattern, other: NodePattern) -> str | None:
-    """The shortest legal node name that both patterns match, or None when there is none.
+    """Return the shortest legal node name that both patterns match, or None.
 
     It searches the product of the two automata and the rules of names breadth first, a length at a time.
     """
@@ -224,7 +225,7 @@ Reached = tuple[tuple[Positions, ...], Characters]
 
 
 def _onward(patterns: tuple[NodePattern, ...], reached: Reached) -> Iterator[tuple[Reached, Characters]]:
-    """Where one more character leads with which the first pattern goes on, and which characters those are."""
+    """Yield the positions that one more character leads to if the first pattern goes on, with these characters."""
     positions, kind = reached
     ahead = [pattern.step(at) for pattern, at in zip(patterns, positions, strict=True)]
     for choices, next_kind, readers in _letters(patterns):
@@ -234,7 +235,7 @@ def _onward(patterns: tuple[NodePattern, ...], reached: Reached) -> Iterator[tup
 
 @lru_cache(maxsize=1024)
 def _letters(patterns: tuple[NodePattern, ...]) -> list[tuple[Characters, Characters, list[Positions]]]:
-    """Characters that no position of the patterns tells apart, their kind, and which positions of each read them."""
+    """Return groups of characters that all positions treat alike, with their kind and the positions that read them."""
     groups = [(kind, kind) for kind in _MAY_FOLLOW]
     for accepted in sorted({accepted for pattern in patterns for accepted in pattern.accepts}):
         groups = [(part, kind) for group, kind in groups for part in (group & accepted, group & ~accepted) if part]
@@ -243,10 +244,10 @@ def _letters(patterns: tuple[NodePattern, ...]) -> list[tuple[Characters, Charac
 
 @lru_cache(maxsize=1024)
 def find_other_name(pattern: NodePattern, others: tuple[NodePattern, ...]) -> str | None:
-    """A shortest legal node name that the pattern matches and none of the others does, or None when there is none.
+    """Return a shortest legal node name that the pattern matches and none of the others does, or None.
 
-    Breadth first through the sets of positions that beginnings lead to. Where that takes too many steps, one name of
-    the pattern is taken to be such a name.
+    It searches the sets of positions that beginnings lead to, breadth first. After too many steps it takes any name of
+    the pattern for such a name.
     """
     patterns = pattern, *others
     frontier: dict[Reached, str] = {((START,) * len(patterns), _DOT): ""}
@@ -272,7 +273,7 @@ def find_other_name(pattern: NodePattern, others: tuple[NodePattern, ...]) -> st
 
 @lru_cache(maxsize=1024)
 def count_names(pattern: NodePattern, at_most: int) -> int:
-    """How many legal node names the pattern matches, counted no further than ``at_most``.
+    """Count the legal node names that the pattern matches, no further than ``at_most``.
 
     A name is one way through the sets of positions that its beginnings lead to, so ways are counted, a length at a
     time. A pattern that takes too many steps is taken to match enough.
@@ -294,3 +295,17 @@ def count_names(pattern: NodePattern, at_most: int) -> int:
 
 def _lowest(wanted: Characters) -> str:
     return ALPHABET[next(bits(wanted))]
+
+
+def has_node(nodes: Nodes, name: str) -> bool:
+    """Whether a node belongs to a pool, or a part of one, by its name."""
+    if nodes.names:
+        return name in nodes.names
+    pattern = find_pattern(nodes.name_pattern)
+    return pattern is not None and name not in nodes.moved and pattern.matches(name)
+
+
+def find_pattern(text: str | None) -> NodePattern | None:
+    """Return the pattern that a text spells, or None if it is no readable pattern."""
+    found = parse(text) if text else None
+    return found if isinstance(found, NodePattern) else None

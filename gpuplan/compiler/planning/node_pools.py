@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.discovered import AKS_NODE_POOL_LABEL, EKS_NODE_POOL_LABEL, GKE_NODE_POOL_LABEL
 
 Labels = Mapping[str, str]
 Taints = Sequence[Mapping[str, str]]
@@ -20,7 +21,7 @@ def is_in_node_pool(selector: Labels) -> bool:
 
 
 def node_pool_command(selector: Labels, labels: Labels, taints: Taints) -> str:
-    """What to type for the node pool that a selector names; empty where it names none."""
+    """Return the command that labels and taints the node pool of a selector. It is empty if the selector names none."""
     found = next(((key, name) for key, name in selector.items() if key in _CLOUDS), None)
     return "" if found is None else _CLOUDS[found[0]].command(found[1], labels, taints)
 
@@ -33,7 +34,7 @@ class NodeNames(NamedTuple):
 
 
 def find_names(selector: Labels) -> NodeNames | None:
-    """The names of nodes in the node pool that a selector names; None where they do not tell it."""
+    """Return the names of nodes in the node pool of a selector, or None if names do not show the node pool."""
     found = (_CLOUDS[key].names(name) for key, name in selector.items() if key in _CLOUDS)
     return next(filter(None, found), None)
 
@@ -89,7 +90,9 @@ _NEVER_CUT: Final = 12
 
 
 def _aks_names(name: str) -> NodeNames:
-    """Of Virtual Machine Scale Sets, and of node pools of the type `VirtualMachines`: `aks-gpus-24979463-vms1`."""
+    """Return the names in Virtual Machine Scale Sets and in node pools of the type `VirtualMachines`.
+
+    An example is `aks-gpus-24979463-vms1`."""
     return NodeNames(f"aks-{re.escape(name)}-[0-9]+-(vmss[0-9a-z]+|vms[0-9]+)")
 
 
@@ -98,14 +101,11 @@ def _eks_names(name: str) -> None:
 
 
 _CLOUDS: Final[Mapping[str, _Cloud]] = {
-    "cloud.google.com/gke-nodepool": _Cloud(_gke, _gke_names),
-    "eks.amazonaws.com/nodegroup": _Cloud(_eks, _eks_names),
-    "kubernetes.azure.com/agentpool": _Cloud(_aks, _aks_names),
+    GKE_NODE_POOL_LABEL: _Cloud(_gke, _gke_names),
+    EKS_NODE_POOL_LABEL: _Cloud(_eks, _eks_names),
+    AKS_NODE_POOL_LABEL: _Cloud(_aks, _aks_names),
 }
-"""By the label of nodes that says which node pool they are in."""
-
-NODE_POOL_LABELS: Final = (*_CLOUDS, "karpenter.sh/nodepool")
-"""The same labels, and Karpenter's: whoever makes the nodes labels those of one node pool alike."""
+"""The clouds by the label that names a node's pool."""
 
 
 def _equals(labels: Labels) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is left while nodes, or single GPUs of theirs, are away, and which guarantees do not hold meanwhile."""
+"""Count what remains while nodes or single GPUs are away, and the guarantees that do not hold meanwhile."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
-from gpuplan.compiler.planning.node_patterns import NodePattern, parse
-from gpuplan.compiler.planning.on_demand import certain_units
-from gpuplan.compiler.planning.plan import Amount, DynamicMig, Nodes, Plan, Pool, Total
+from gpuplan.compiler.planning.dra import certain_units
+from gpuplan.compiler.planning.node_patterns import has_node
+from gpuplan.compiler.planning.plan import Amount, DynamicMig, Plan, Pool, Total
 
 _HINT: Final = "write a node's name, `NODE:INDEX` for one of its GPUs, or a pool's name for any node of it"
 
 
 class Away(NamedTuple):
-    """GPUs of a node of a part of a pool, by the indexes that NVML gives them; all of them where the node is away."""
+    """GPUs of a node that are away, by NVML's indexes. If the node is away these are all of its GPUs."""
 
     name: str
     pool: Pool
@@ -29,17 +29,17 @@ class Away(NamedTuple):
 
     @property
     def node(self) -> Away:
-        """All of the node, which a repair takes away."""
+        """The same node with all of its GPUs away, as during a repair."""
         return self._replace(gpus=frozenset(range(self.part.nodes.gpus_per_node)))
 
     @property
     def is_named(self) -> bool:
-        """Whether it is a node that has a name, and not any of its pool's."""
+        """Whether it is a node with a name, rather than any node of its pool."""
         return self.name != self.pool.name
 
 
 class Level(NamedTuple):
-    """What is left of a unit; ``total`` is what tenants have of it, None where they have nothing."""
+    """The amount of a unit that remains. ``total`` is what tenants have of the unit, or None if they have none."""
 
     pool: Pool
     unit: str
@@ -53,12 +53,12 @@ class Level(NamedTuple):
 
     @property
     def short(self) -> Amount:
-        """How much more is guaranteed than is left; 0 where all guarantees hold."""
+        """The amount by which guarantees exceed what remains, or 0 if all hold."""
         return max(self.guaranteed - self.left, 0)
 
 
 def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Plan, tuple[Away, ...]]]:
-    """The plans whose nodes are asked for, with these.
+    """Yield the plans that have nodes of these names, with the nodes.
 
     Raises GpuplanError for what is no node of a pool, or no GPU of it, and for more nodes than a pool counts.
     """
@@ -74,9 +74,9 @@ def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Pla
 
 
 def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
-    """The units of the pools whose nodes are away, in the order of the plan.
+    """Yield the units of the pools whose nodes are away, in the order of the plan.
 
-    Of what is made on demand it is what is certain before, and what is meanwhile.
+    For partitions on demand these are the certain numbers before and meanwhile.
     """
     gone: dict[str, list[Away]] = {}
     for away in aways:
@@ -90,41 +90,28 @@ def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
                 yield Level(pool, name, before[name], after[name], totals.get((pool.name, name)))
             continue
         for unit in pool.units if pool.name in gone else ():
-            lost = sum(_units(away, unit.name) for away in gone[pool.name])
+            lost = 0
+            for away in gone[pool.name]:
+                same = away.part.find_unit(unit.name)
+                lost += sum(same.per_gpu[index] for index in away.gpus) if same else 0
             yield Level(pool, unit.name, unit.capacity, unit.capacity - lost, totals.get((pool.name, unit.name)))
-
-
-def _units(away: Away, name: str) -> int:
-    unit = away.part.find_unit(name)
-    return sum(unit.per_gpu[index] for index in away.gpus) if unit else 0
 
 
 def _find(plan: Plan, text: str) -> Away | None:
     name, colon, index = text.partition(":")
     for pool in plan.pools:
         parts = [part for part in pool.parts if part.nodes.count]
-        part = next((part for part in parts if name == pool.name or _is_of(part.nodes, name)), None)
+        part = next((part for part in parts if name == pool.name or has_node(part.nodes, name)), None)
         if part is not None:
-            every = range(part.nodes.gpus_per_node)
-            return Away(name, pool, part, frozenset([_checked(index, every, text)] if colon else every))
+            gpus = range(part.nodes.gpus_per_node)
+            if colon and not (index.isascii() and index.isdigit() and len(index) < 4 and int(index) in gpus):
+                raise GpuplanError(f"`{text}` is no GPU of the node", f"its GPUs are 0 to {gpus[-1]}")
+            return Away(name, pool, part, frozenset([int(index)] if colon else gpus))
     return None
 
 
-def _is_of(nodes: Nodes, name: str) -> bool:
-    if nodes.names or name in nodes.moved:
-        return name in nodes.names
-    pattern = parse(nodes.name_pattern) if nodes.name_pattern else None
-    return isinstance(pattern, NodePattern) and pattern.matches(name)
-
-
-def _checked(index: str, every: range, text: str) -> int:
-    if not (index.isascii() and index.isdigit() and len(index) < 4 and int(index) in every):
-        raise GpuplanError(f"`{text}` is no GPU of the node", f"its GPUs are 0 to {every[-1]}")
-    return int(index)
-
-
 def _merged(aways: Iterable[Away]) -> Iterator[Away]:
-    """A node that is asked for twice is one node; a pool's name stands for another node each time."""
+    """Yield the nodes, each once. A pool's name stands for another node each time."""
     nodes: dict[str, Away] = {}
     for away in aways:
         if away.is_named:

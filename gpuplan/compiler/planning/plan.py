@@ -19,9 +19,8 @@ from pydantic import BaseModel
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.placement.placing import Placed, Refusal
-from gpuplan.compiler.planning.schedulers import SchedulerTraits, traits_of
+from gpuplan.compiler.planning.schedulers import SchedulerTraits, chosen_cap, traits_of
 from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import (
@@ -48,7 +47,6 @@ UnitKey = tuple[str, str]
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
-HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
 """`false` keeps mig-manager off a node: the operator sets this label where it is absent, and leaves what it finds.
@@ -56,9 +54,8 @@ MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
 (`addGPUStateLabels` in `controllers/state_manager.go` of NVIDIA/gpu-operator; the DaemonSet selects `true`.)
 """
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
-GPU_RESOURCE = "nvidia.com/gpu"
 MAIN_CONTAINER = "main"
-"""What the container of a workload is called that its policy describes; annotations may have it in their keys."""
+"""The name of the container that a Workload describes. Annotations may have the name in their keys."""
 
 
 class Stage(StrEnum):
@@ -131,7 +128,7 @@ class Scheduler(NamedTuple):
 
 
 class Argocd(NamedTuple):
-    """How Argo CD syncs the cluster. ``path`` is that of `out/`, without needless parts.
+    """The settings of Argo CD on the cluster. ``path`` is the normalized path of `out/`.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
@@ -153,7 +150,7 @@ class Argocd(NamedTuple):
 
 
 class Flux(NamedTuple):
-    """How Flux syncs the cluster. ``path`` is that of `out/`, without needless parts.
+    """The settings of Flux on the cluster. ``path`` is the normalized path of `out/`.
 
     ``operator_approval`` is the policy's own, or what follows from the pools.
     """
@@ -165,7 +162,7 @@ class Flux(NamedTuple):
 
 
 class Dashboards(NamedTuple):
-    """How dashboards are found."""
+    """The namespace and labels by which dashboards are discovered."""
 
     at: Origin
     spec: models.Dashboards
@@ -174,7 +171,7 @@ class Dashboards(NamedTuple):
 
 
 class Monitoring(NamedTuple):
-    """Who watches the cluster, and how."""
+    """The settings of the cluster's monitoring."""
 
     at: Origin
     spec: models.Monitoring
@@ -196,7 +193,7 @@ class Cluster(NamedTuple):
 
     @property
     def cap(self) -> Cap:
-        """What caps its tenants."""
+        """The way in which its tenants are capped."""
         return chosen_cap(self.scheduler.spec, self.spec.kubernetes)
 
 
@@ -261,7 +258,7 @@ class Mps(NamedTuple):
 
 
 class LayoutEntry(NamedTuple):
-    """What some GPUs of a node become. ``gpus`` is None for all of them.
+    """The division of some GPUs of a node. ``gpus`` is None for all of them.
 
     ``instances`` are as written, zero and unknown profiles included; it is empty where MIG is off.
     ``placed`` is a proof that they fit (or do not); None where MIG is off or the model's data is incomplete.
@@ -332,7 +329,7 @@ Sharing = Exclusive | TimeSlicing | Mps | Mig | DynamicMig | Fraction
 
 
 class Isolation(StrEnum):
-    """What keeps two pods on one GPU apart, strongest first."""
+    """The isolation of two pods on one GPU, strongest first."""
 
     WHOLE_GPU = "whole GPU"
     HARDWARE = "MIG partition"
@@ -341,12 +338,12 @@ class Isolation(StrEnum):
 
 
 class Unit(NamedTuple):
-    """What a pool hands out.
+    """A kind of thing that a pool hands out: GPUs, partitions, shares or fractions.
 
     ``resource`` is the extended resource after strategy, sharing and rename, or None where there is none: for
     `fraction`, and where devices are claimed. Then ``device_class`` is the DeviceClass, else None.
     ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total. Where partitions are
-    made on demand they are the most of this unit alone, beside no other (`gpuplan.compiler.planning.on_demand`).
+    made on demand they are the most of this unit alone, beside no other (`gpuplan.compiler.planning.dra`).
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
     compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
     ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by
@@ -365,7 +362,7 @@ class Unit(NamedTuple):
 
     @property
     def asked_as(self) -> str | None:
-        """What pods ask for by name, and quotas count; None for `fraction`."""
+        """The name by which pods ask for it and quotas count it, or None for `fraction`."""
         return self.resource or self.device_class
 
 
@@ -399,7 +396,7 @@ class Nodes(Value):
 
 
 class PluginKeys(NamedTuple):
-    """What decides the key of a pool's file for the device plugin (`gpuplan.compiler.planning.plugin_configs`).
+    """The facts behind the key of a pool's file for the device plugin (`gpuplan.compiler.planning.plugin_configs`).
 
     ``own`` is the pool's own key: its name, or the one that it keeps. ``meaning`` is what a `Retained` says that it
     means; None where none does. Where files are ``by_content``, no pool has its own key but one that keeps its name.
@@ -467,7 +464,7 @@ class Pool(NamedTuple):
 
     @property
     def shares(self) -> TimeSlicing | MigTimeSlicing | Mps | None:
-        """How devices are divided into shares, if they are."""
+        """The division of devices into shares, or None."""
         found = self.sharing.time_slicing if isinstance(self.sharing, Mig) else self.sharing
         return found if isinstance(found, TimeSlicing | MigTimeSlicing | Mps) else None
 
@@ -535,7 +532,7 @@ class PriorityClass(NamedTuple):
 
 
 class Counted(StrEnum):
-    """What of a pool's nodes is counted beside its units, as Kubernetes calls it."""
+    """Resources of a pool's nodes that are counted beside its units, by their names in Kubernetes."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -617,7 +614,7 @@ class Tenant(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What all tenants together have of one unit of one pool. ``limit`` is None where some tenant is unbounded.
+    """The sum of all tenants' quotas on one unit of one pool. ``limit`` is None if some tenant has no bound.
 
     Children count within their parent where the parent states a quota of its own for the unit.
     """
@@ -657,12 +654,15 @@ class FractionRequest(NamedTuple):
 
     @property
     def per_gpu(self) -> int:
-        """How many pods that ask for as much fit onto one GPU."""
+        """The number of such pods that fit onto one GPU."""
         return int(1 / self.least) if self.memory_mib is None else self.gpu_mib // max(self.memory_mib, 1)
 
     @property
     def portion(self) -> Decimal:
-        """What a pod takes of its GPU, to the fourth digit: less than of the quota where that is rounded up."""
+        """The part of its GPU that a pod takes, to the fourth digit.
+
+        It is less than that of the quota if that is rounded up.
+        """
         if self.memory_mib is None:
             return self.least
         return (Decimal(self.memory_mib) / self.gpu_mib).quantize(Decimal("0.0001"), ROUND_UP)
@@ -677,7 +677,7 @@ class Closeness(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """What a team runs. ``fraction`` stands for the count of units on pools of fractions.
+    """Work of a team. ``fraction`` stands for the count of units on pools of fractions.
 
     ``namespace`` and ``unit`` are those that are meant where none is named. ``priority_class`` is None where its
     tenant may name none.
@@ -714,7 +714,7 @@ class Workload(NamedTuple):
 
     @property
     def training_kind(self) -> models.TrainingKind:
-        """Which object its work is, where it ends."""
+        """The kind of object of work that ends."""
         return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
 
     @property
@@ -724,7 +724,7 @@ class Workload(NamedTuple):
 
     @property
     def idle(self) -> str | None:
-        """How long it may be idle, where that is bounded."""
+        """The time that it may be idle, or None without a bound."""
         return self.work.idle if isinstance(self.work, Workspace) else None
 
     @property
@@ -734,7 +734,7 @@ class Workload(NamedTuple):
 
     @property
     def time_limit(self) -> tuple[Origin, str] | None:
-        """How long it may take, and where that is written."""
+        """The time that it may take and the place of the setting, or None without a bound."""
         match self.work:
             case Batch(deadline=str(time)):
                 return self.work_at / "deadline", time
@@ -745,7 +745,10 @@ class Workload(NamedTuple):
 
     @property
     def gang(self) -> int | None:
-        """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
+        """The number of pods that start together or not at all, or None.
+
+        For services these are the pods of a replica.
+        """
         if isinstance(self.work, Training):
             return self.work.gang or (self.work.elastic.min_pods if self.work.elastic else None)
         return self.pods_per_replica if self.is_grouped else None
@@ -758,12 +761,12 @@ class Workload(NamedTuple):
 
     @property
     def elastic(self) -> models.Elastic | None:
-        """With how few pods it goes on, where it does with fewer than all."""
+        """The setting of work that goes on with fewer pods than all, or None."""
         return self.work.elastic if isinstance(self.work, Training) else None
 
     @property
     def pods_per_replica(self) -> int:
-        """How many pods come and go together."""
+        """The number of pods of one replica."""
         return self.work.pods_per_replica if isinstance(self.work, Inference) else 1
 
     @property
@@ -773,17 +776,17 @@ class Workload(NamedTuple):
 
     @property
     def canary(self) -> models.Canary | None:
-        """A few more pods that run something else, where it has some."""
+        """The setting of a canary, which is a few more pods that run something else, or None."""
         return self.work.canary if isinstance(self.work, Inference) else None
 
     @property
     def peers(self) -> models.Peers | None:
-        """Where its pods find one another, where they do."""
+        """The setting by which its pods find one another, or None."""
         return self.work.peers if isinstance(self.work, Training) else None
 
     @property
     def pods_at(self) -> Origin:
-        """Where the number of its pods is written; the nearest thing that is, where it is left out."""
+        """The place of the number of its pods, or the nearest written place if the number is left out."""
         work, at = self.work, self.work_at
         if isinstance(work, Batch):
             return at / "pods"
@@ -794,7 +797,7 @@ class Workload(NamedTuple):
 
     @property
     def pod_patch(self) -> Mapping[str, Any]:
-        """What is laid over the template of its pods; nothing where it says nothing."""
+        """The metadata and spec that are laid over the template of its pods. Empty parts are left out."""
         found = self.spec.pod_patch
         both = {"metadata": found.metadata, "spec": found.spec} if found else {}
         return {name: part for name, part in both.items() if part}
@@ -804,7 +807,7 @@ class Workload(NamedTuple):
         return self.at / "podPatch"
 
     def without_patch(self) -> Workload:
-        """The same, with its pods as everything else in the policy has them."""
+        """Return the workload without its patch of pods."""
         return self._replace(spec=self.spec.model_copy(update={"pod_patch": None}))
 
     @property
@@ -813,12 +816,15 @@ class Workload(NamedTuple):
 
     @property
     def topology(self) -> models.Closeness | None:
-        """What it says of how close together its pods are."""
+        """The closeness of its pods that the policy asks for, or None."""
         return self.work.topology if isinstance(self.work, Inference | Training) else None
 
     @property
     def closeness(self) -> Closeness | None:
-        """Within which level of the pool's topology its pods are: a gang, where nothing is said, as near as can be."""
+        """The level of the pool's topology that its pods share.
+
+        A gang without a setting prefers the narrowest level.
+        """
         levels = self.pool.spec.topology
         if not levels or not (self.is_grouped or isinstance(self.work, Training)):
             return None
@@ -834,7 +840,7 @@ class Workload(NamedTuple):
 
     @property
     def most_pods(self) -> int:
-        """How many pods there are at most."""
+        """The largest number of its pods."""
         work = self.work
         if isinstance(work, Batch):
             return work.pods
@@ -845,7 +851,7 @@ class Workload(NamedTuple):
 
     @property
     def fewest_pods(self) -> int:
-        """How many there are at least, where their number follows the load."""
+        """The smallest number of its pods, if the number follows the load."""
         work = self.work
         if not isinstance(work, Inference) or work.autoscaling is None:
             return self.most_pods
@@ -853,7 +859,7 @@ class Workload(NamedTuple):
 
     @property
     def amount_per_pod(self) -> Amount:
-        """What each pod takes of its tenant's quota, in the quota's own units."""
+        """The amount that each pod takes of its tenant's quota, in units of the quota."""
         return self.fraction.least if self.fraction else self.spec.count
 
 
@@ -897,7 +903,7 @@ class RetainedNodes(NamedTuple):
 
 
 class Retained(NamedTuple):
-    """What no policy defines any more and the cluster still needs."""
+    """A thing that no policy defines any more and the cluster still needs."""
 
     at: Origin
     name: str
@@ -909,7 +915,7 @@ class Retained(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What nodes cost, by the policy (`planning.prices`). All that has a price exists if it ``is_whole``."""
+    """The policy's prices of nodes (`planning.prices`). All that has a price exists if it ``is_whole``."""
 
     at: Origin
     name: str
@@ -1012,7 +1018,7 @@ class Plan(Value, eq=False):
 
     @cached_property
     def compute_trees(self) -> Mapping[Counted, Tree]:
-        """By what some quota counts beside its units: the tenants with its numbers in place of units.
+        """The trees of tenants by what some quota counts beside units, with these numbers in place of units.
 
         Whose guarantee lies within whose is the same question for each.
         """
@@ -1042,7 +1048,7 @@ class Plan(Value, eq=False):
         defined = {layout.config_name for layout in self.mig_layouts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedLayout)]
         gone = [item for item in found if item.spec.config_name not in defined]
-        return tuple(sorted(gone, key=lambda item: item.spec.config_name))
+        return tuple(sorted(gone, key=lambda layout: layout.spec.config_name))
 
     @property
     def retained_plugin_configs(self) -> tuple[RetainedDevicePluginConfig, ...]:
@@ -1050,7 +1056,7 @@ class Plan(Value, eq=False):
         defined = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in self.parts}
         found = [item.what for item in self.retained if isinstance(item.what, RetainedDevicePluginConfig)]
         gone = [item for item in found if item.spec.key not in defined]
-        return tuple(sorted(gone, key=lambda item: item.spec.key))
+        return tuple(sorted(gone, key=lambda config: config.spec.key))
 
     @property
     def retained_nodes(self) -> tuple[tuple[Retained, RetainedNodes], ...]:
@@ -1082,8 +1088,8 @@ def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:
     return ((Origin(at.source, (*at.path, index)), item) for index, item in enumerate(items))
 
 
-def said(part: object) -> Iterator[tuple[str, object]]:
-    """What a part of the plan says, by name, places aside: the fields of its spec, and what is resolved or computed.
+def values_of(part: object) -> Iterator[tuple[str, object]]:
+    """Yield the values of a part of the plan by name, without places: its spec's fields, and resolved or computed ones.
 
     What is resolved stands for the spec's field of the same name: a default that depends on other things is in the one
     and not in the other.

@@ -1,4 +1,4 @@
-"""What the device plugin reads on the nodes of a pool, and the key of its file, which nodes name in a label.
+"""The device plugin's file for the nodes of a pool, and the key of the file, which nodes name in a label.
 
 A key means one thing for as long as something may name it: nodes get a file's new content as soon as it is synced, and
 labels as late as somebody approves it. So a pool that is shared otherwise than its own name says has another key, which
@@ -12,7 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Mig, Mps, Pool, Shares
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.plan import Mig, Mps, Pool, Shares
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2
@@ -21,7 +22,7 @@ _DIGITS: Final = 7
 
 
 def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
-    """A pool's file. Sharing is switched off by leaving it out: one replica would be an error.
+    """Return a pool's file. It leaves sharing out to switch it off, since one replica would be an error.
 
     `flags.migStrategy` is for `perPool` alone: any other strategy reaches the plugin as the environment variable
     MIG_STRATEGY, which overrides the file (`applyMIGConfiguration` in the operator's `controllers/object_controls.go`).
@@ -56,7 +57,7 @@ def _sharing(pool: Pool) -> dict[str, Any]:
 
 
 def shared_resources(pool: Pool) -> dict[str, Shares]:
-    """The resources to divide, by the names they have before they are renamed, and into how many shares.
+    """Return the shares of each resource that is divided, by its name before it is renamed.
 
     The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
     own, and the GPUs that stay whole are not divided.
@@ -73,7 +74,7 @@ def shared_resources(pool: Pool) -> dict[str, Shares]:
 
 
 def key_of(pool: Pool) -> str:
-    """The key of a pool's file, or of that of a part of it: the pool's own, unless that is retained for another file.
+    """Return the key of a pool's or a part's file: the pool's own, unless that is retained for another file.
 
     No pool's name has a dot, so no other pool comes by such a key unless it keeps it. Where the ConfigMap keeps its
     name, each key says what is in its file: whoever reads a file under a name that stays is told of nothing.
@@ -84,7 +85,7 @@ def key_of(pool: Pool) -> str:
 
 
 def pool_of(key: str) -> str:
-    """The pool whose key this is, or was, unless a pool keeps it; no pool's name has a dot."""
+    """Return the pool that a key belongs or belonged to, unless a pool keeps the key. No pool's name has a dot."""
     return key.partition(".")[0]
 
 
@@ -94,6 +95,6 @@ def has_own(pool: Pool, key: str) -> bool:
 
 
 def content_hash(config: Mapping[str, object]) -> str:
-    """As many hex digits as fit into a label's value beside the longest name of a pool that may have a rollout."""
+    """Return hex digits that fit into a label's value beside the longest name of a pool that may have a rollout."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

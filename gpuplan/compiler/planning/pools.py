@@ -8,15 +8,15 @@ from fractions import Fraction as Ratio
 from typing import Final, assert_never
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.catalog import Gpu, parse_profile, resource_suffix
+from gpuplan.compiler.catalog import Gpu, parse_profile
 from gpuplan.compiler.planning.amounts import of_node
 from gpuplan.compiler.planning.context import Context
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.compiler.planning.layouts import entry_of, is_divided_alike, make_layout
 from gpuplan.compiler.planning.placement.placing import Refusal
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     MIG_MANAGER_LABEL,
     POOL_LABEL,
@@ -49,7 +49,7 @@ ALL_DISABLED = "all-disabled"
 
 
 def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None:
-    """The pool, or None when its GPU model or its layout cannot be found."""
+    """Return the pool, or None if its GPU model or its layout is unknown."""
     spec = pool.spec
     gpu = context.find_gpu(spec.gpu, at / "gpu")
     if gpu is None:
@@ -91,7 +91,7 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
 
 
 def _taints(context: Context, at: Origin, written: Sequence[models.Taint]) -> Iterator[Taint]:
-    """The policy's own; the one that managed services have, too, where the cluster closes its pools and none does."""
+    """Yield the pool's own taints, and the cluster's default taint if none of them keeps pods off."""
     own = [Taint(place, taint.key, taint.value, taint.effect) for place, taint in with_places(at, written)]
     yield from own
     if context.taints_pools_at and not any(taint.keeps_pods_off for taint in own):
@@ -99,7 +99,10 @@ def _taints(context: Context, at: Origin, written: Sequence[models.Taint]) -> It
 
 
 def _plugin_keys(context: Context, name: str, kept: str | None) -> PluginKeys:
-    """Where every key says what its file does, no document has to say what a pool's own name means."""
+    """Return the facts behind a pool's key.
+
+    If every key carries a hash, no document defines what the pool's name means.
+    """
     by_content = context.plugin_config is models.DevicePluginConfig.FIXED and kept is None
     own = name if kept is None else kept
     meaning = None if by_content else context.retained_configs.get(own)
@@ -117,7 +120,7 @@ def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
 
 
 def _division_labels(gpu: Gpu, sharing: Sharing) -> dict[str, str]:
-    """What tells mig-manager how to divide GPUs; nothing where the model has no MIG and the policy asks for none.
+    """Return the labels by which mig-manager divides GPUs, or none for a model without MIG.
 
     Where the driver for DRA makes partitions, mig-manager has to stay away: it would dissolve them.
     """
@@ -163,7 +166,7 @@ def _mig(context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig) -> 
 
 
 def _as_instances(gpu: Gpu, name: str) -> str:
-    """What a name says that mig-parted has layouts by, `all-1g.10gb`; empty where it is none of these."""
+    """Return help for names of mig-parted's own layouts, such as `all-1g.10gb`. It is empty for other names."""
     if name == ALL_DISABLED:
         return "write `exclusive: {}` in place of `mig`"
     full = next((profile for profile in gpu.profiles if name == f"all-{profile.resource_suffix}"), None)
@@ -210,7 +213,7 @@ _LEAST_SHARES = 2
 
 
 def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> Pool:
-    """The pool with some nodes moved to another way of sharing."""
+    """Return the pool with some nodes moved to another way of sharing."""
     names = tuple(dict.fromkeys(moved))
     left = _with_nodes(
         pool,
@@ -230,7 +233,7 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
 
 
 def moved_to(pool: Pool, sharing: Sharing) -> Pool:
-    """The pool as a rollout leads it to another way of sharing, with all of its nodes."""
+    """Return the pool with all of its nodes shared as a rollout leads to."""
     own = {MIG_CONFIG_LABEL, MIG_MANAGER_LABEL} - pool.spec.node_labels.keys()
     labels = {key: value for key, value in pool.labels.items() if key not in own}
     labels |= _division_labels(pool.gpu, sharing)
@@ -244,7 +247,7 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
 
 
 def with_meaning(pool: Pool) -> Pool:
-    """The pool once a document says what its own name means: what it does now, unless one says otherwise already."""
+    """Return the pool as if a document retained its present file, unless a document already defines its name."""
     if pool.keys.by_content or pool.keys.meaning is not None:
         return pool
     return pool._replace(keys=pool.keys._replace(meaning=configuration(pool, pool.keys.strategy)))
@@ -255,12 +258,10 @@ def hangs_on_retained(pool: Pool) -> bool:
     if pool.keys.meaning is None:  # nobody says it, or nobody has to
         return False
     own, *moved = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts)
-    return own != pool.keys.own or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])
-
-
-def _key_without_meaning(pool: Pool, rollout: Rollout) -> str:
-    is_same = is_configured_alike(pool.sharing, rollout.moved.sharing)
-    return pool.keys.own if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"
+    if pool.rollout is None:
+        return own != pool.keys.own
+    is_same = is_configured_alike(pool.sharing, pool.rollout.moved.sharing)
+    return own != pool.keys.own or moved != [pool.keys.own if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"]
 
 
 ROLLOUT_SUFFIX: Final = ".rollout"
@@ -274,7 +275,7 @@ The plugin's config-manager takes any file but those that begin with two dots (`
 """
 
 LONGEST_ROLLOUT_NAME: Final = 63 - len(ROLLOUT_SUFFIX)
-"""How long a pool's name may be, for that is the value of a node label."""
+"""The longest name of a pool that may have a rollout, since the name is part of a label's value."""
 
 
 def is_configured_alike(sharing: Sharing, other: Sharing) -> bool:
@@ -306,7 +307,7 @@ def is_alike(sharing: Sharing, other: Sharing) -> bool:
 
 
 def clashes(units: Iterable[Unit], others: Sequence[Unit]) -> Iterator[tuple[Unit, Unit]]:
-    """Units of two ways of sharing that one pool cannot hand out at once: of one name, or of one resource.
+    """Yield units of two ways of sharing that one pool cannot hand out at once, as they share a name or a resource.
 
     Whole GPUs and what a scheduler cuts from them are published as `nvidia.com/gpu`.
     """
@@ -328,7 +329,7 @@ def _with_nodes(pool: Pool, nodes: Nodes) -> Pool:
 
 
 def _joined(units: Sequence[Unit], others: Sequence[Unit]) -> tuple[Unit, ...]:
-    """The units of both; one that both have adds up, and is on a node as often as on the one that has most."""
+    """Return the units of both. A unit of both has the sum as its capacity, and the larger number on each node."""
     found = {unit.name: unit for unit in units}
     for unit in others:
         same = found.get(unit.name)
@@ -383,7 +384,7 @@ def _whole_gpus(name: str, resource: str | None, gpu: Gpu, nodes: Nodes, replica
 
 
 def _mig_units(gpu: Gpu, nodes: Nodes, mig: Mig) -> tuple[Unit, ...]:
-    """One unit per profile in catalog order, and `gpu` where some GPUs stay whole."""
+    """Return one unit per profile in catalog order, and `gpu` if some GPUs stay whole."""
     entries = [entry_of(mig.layout, index) for index in range(nodes.gpus_per_node)]
     order = {profile.name: index for index, profile in enumerate(gpu.profiles)}
     names = {name for entry in entries if entry for name, count in entry.instances.items() if count > 0}
@@ -401,7 +402,7 @@ def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, .
     shares = mig.time_slicing.find(name) if mig.time_slicing else None
     replicas = max(shares.number, 1) if shares else 1
     is_single = mig.spec.strategy is MigStrategy.SINGLE
-    resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
+    resource = GPU_RESOURCE if is_single else mig_resource(name)
     return _unit(
         name,
         _shared(mig.time_slicing, resource) if mig.time_slicing and shares else resource,
@@ -414,11 +415,11 @@ def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, .
 
 
 def _on_demand(name: str, gpu: Gpu, nodes: Nodes) -> Unit:
-    """As many as fit on GPUs that hold nothing else."""
+    """Return a unit with as many instances as fit on GPUs that hold nothing else."""
     profile = gpu.find_profile(name)
     most = profile.max_instances if profile else 0
     memory, slices = profile_memory_mib(gpu, name, 1), Ratio(_compute_slices(gpu, name))
-    resource = f"nvidia.com/mig-{resource_suffix(name)}"
+    resource = mig_resource(name)
     return _unit(name, resource, (most,) * nodes.gpus_per_node, nodes, slices, memory, Isolation.HARDWARE)
 
 
@@ -436,12 +437,12 @@ def _unit(
 
 
 def gpu_memory_mib(gpu: Gpu) -> int:
-    """The whole GPU's memory: what the driver reports where that is known, else its nominal size."""
+    """Return the whole GPU's memory: what the driver reports if that is known, else the nominal size."""
     return gpu.memory_mib or gpu.memory_gib * 1024
 
 
 def divisible_mib(gpu: Gpu) -> int:
-    """What KAI-Scheduler divides of a GPU's memory: whole hundreds of MiB, one at least.
+    """Return the memory of a GPU that KAI-Scheduler divides: whole hundreds of MiB, one at least.
 
     (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go` there, of the label `nvidia.com/gpu.memory`.)
     """
@@ -458,7 +459,7 @@ def profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
 
 
 def _compute_slices(gpu: Gpu, name: str) -> int:
-    """What a MIG device costs KAI-Scheduler, which reads it from the resource's name.
+    """Return the compute slices of a MIG device, which KAI-Scheduler reads from the resource's name.
 
     (`pkg/scheduler/api/common_info/resources/mig.go` there.) Under `single` the name is `nvidia.com/gpu`, of which it
     counts one for each (`ResourceFromResourceList` in `pkg/scheduler/api/resource_info/resource_info.go`).

@@ -1,4 +1,4 @@
-"""Who can evict whom: the relation between tenants and their classes on what each pool hands out, CPU and memory too.
+"""The evictions between tenants and their classes, on units, CPU and memory of each pool.
 
 Each scheduler has its own answer, and none is written in one place. What is here was read in:
 
@@ -29,7 +29,7 @@ from typing import Final, assert_never
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.amounts import capacity, compute_cap
-from gpuplan.compiler.planning.boundary import is_closed
+from gpuplan.compiler.planning.grants import is_closed
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, PriorityClass, Quota, Tenant, Unit, Workload
 from gpuplan.compiler.planning.projects import minimum_run_time
 from gpuplan.compiler.planning.schedulers import Evicts, Protects, SchedulerTraits
@@ -38,7 +38,7 @@ from gpuplan.compiler.policy.models import Allocation, PriorityClassSpec
 
 
 class Mechanism(StrEnum):
-    """Why a pod must go."""
+    """The mechanism by which a pod is evicted."""
 
     PRIORITY = "priority"
     """A pod of a higher class needs its place, whoever's it is."""
@@ -62,7 +62,7 @@ class Mechanism(StrEnum):
 
 
 class Condition(StrEnum):
-    """What must be so before anything is evicted; in the scheduler's view, when the pod does not fit otherwise."""
+    """A condition of an eviction, in the scheduler's view, when the pod does not fit otherwise."""
 
     POOL_FULL = "pool-full"
     """The pool has no room: tenants may together use more than it has."""
@@ -125,7 +125,7 @@ class Eviction(NamedTuple):
 
     @property
     def counted(self) -> Counted | None:
-        """What of nodes the pod lacks; None where that is a unit."""
+        """The resource of nodes that the pod lacks, or None if it lacks a unit."""
         return next((counted for counted in Counted if counted.value == self.unit), None)
 
     def holds(self, evictor: Party, victim: Party) -> bool:
@@ -137,24 +137,23 @@ class Eviction(NamedTuple):
 
 
 def evictions(plan: Plan) -> tuple[Eviction, ...]:
-    """Every way that there is: pools in their order, and of each its units, then what is counted of its nodes."""
-    return tuple(eviction for pool in plan.pools for eviction in _evictions_in(plan, pool))
+    """Return every way of evicting: by pool, with units first and then resources of nodes."""
+    found: list[Eviction] = []
+    for pool in plan.pools:
+        for unit in pool.units:
+            found += _for_unit(plan, pool, unit)
+        for counted in counted_in(plan):
+            found += _for_nodes(plan, pool, counted)
+    return tuple(found)
 
 
 def counted_in(plan: Plan) -> tuple[Counted, ...]:
-    """What of nodes pods can be in each other's way for: CPU and memory, and what queues count beside them."""
+    """Return the resources of nodes that pods compete for: CPU and memory, and what queues count beside them."""
     return tuple(item for item in Counted if item is not Counted.PODS or item in _in_queues(plan))
 
 
-def _evictions_in(plan: Plan, pool: Pool) -> Iterator[Eviction]:
-    for unit in pool.units:
-        yield from _for_unit(plan, pool, unit)
-    for counted in counted_in(plan):
-        yield from _for_nodes(plan, pool, counted)
-
-
 def _for_unit(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
-    """Nothing where devices are claimed and kube-scheduler is by itself: it evicts nobody for a claim.
+    """Yield the evictions for a unit. kube-scheduler alone evicts nobody for a claim.
 
     What a pod would give back is left out when it looks for victims (`PreFilterExtensions` of the plugin
     `dynamicresources` is nil).
@@ -175,7 +174,7 @@ def _for_unit(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
 
 
 def _for_nodes(plan: Plan, pool: Pool, counted: Counted) -> Iterator[Eviction]:
-    """For CPU or memory, which every pod asks for: those of other units, and those without GPUs.
+    """Yield the evictions for CPU or memory, which all pods ask for, also those without GPUs.
 
     Pods that kube-scheduler places evict by class, but with Kueue, where classes preempt nobody; there queues evict for
     what they count. Queues of the others place their pods themselves, and evict for whatever a node lacks.
@@ -242,7 +241,7 @@ def evicts_within(tenant: Tenant) -> bool:
 
 
 def evict_each_other(classes: Iterable[PriorityClass]) -> bool:
-    """Whether one of them may evict another."""
+    """Whether one of some classes may evict another."""
     known = [*classes]
     evicting = [found.spec.value for found in known if found.spec.preempts]
     evictable = [found.spec.value for found in known if found.spec.preemptible]
@@ -250,7 +249,7 @@ def evict_each_other(classes: Iterable[PriorityClass]) -> bool:
 
 
 def pairs_within(scheduler: SchedulerTraits, tenant: Tenant) -> Iterator[tuple[PriorityClass, PriorityClass]]:
-    """The classes of a tenant that evict others of it, each with one that it evicts."""
+    """Yield the classes of a tenant that evict others of it, each with one that it evicts."""
     victims = [found for found in tenant.priority_classes if may_be_evicted(scheduler, found.spec)]
     for higher in tenant.priority_classes if victims else ():
         if evicts(scheduler, tenant, higher.spec):
@@ -258,7 +257,7 @@ def pairs_within(scheduler: SchedulerTraits, tenant: Tenant) -> Iterator[tuple[P
 
 
 def standing_together(scheduler: SchedulerTraits, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class."""
+    """Yield workloads that must fit at once: those that none of them evicts (`may_evict`), and the others by class."""
     highest: dict[str, PriorityClass] = {}
     for workload in workloads:
         rank, name = workload.priority_class, workload.tenant.name
@@ -275,13 +274,13 @@ def standing_together(scheduler: SchedulerTraits, workloads: Sequence[Workload])
     yield from filter(None, (standing, *lower.values()))
 
 
-def preemptibility(found: PriorityClass) -> str:
-    """Whether pods of a class may be evicted, as KAI-Scheduler's label says it."""
-    return "preemptible" if found.spec.preemptible else "non-preemptible"
+def preemptibility(priority: PriorityClass) -> str:
+    """Return the value of KAI-Scheduler's label for pods of a class."""
+    return "preemptible" if priority.spec.preemptible else "non-preemptible"
 
 
 def misread(plan: Plan) -> tuple[PriorityClass, ...]:
-    """The classes of which the scheduler takes work that does not say otherwise for the opposite of preemptible."""
+    """Return the classes whose preemptibility the scheduler gets wrong if work has no label."""
     bound = plan.scheduler.preemptible_below
     if bound is None:
         return ()
@@ -308,7 +307,7 @@ class _Actor(NamedTuple):
 
 
 class _Holding(NamedTuple):
-    """What a tenant may have of something."""
+    """A tenant's bounds on a resource."""
 
     tenant: Tenant
     caps: tuple[Amount | None, ...]
@@ -317,19 +316,16 @@ class _Holding(NamedTuple):
 
 
 def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
-    """The parties that may use the unit at all, tenants in their order and the highest class first."""
+    """Yield the parties that may use the unit, by tenant with the highest class first."""
     tree, key = plan.tree, (pool.name, unit.name)
     for tenant, quota in tree.holders(key):
         if quota.is_granted:
             holders = (tree.find_quota(above, key) for above in tree.path(tenant))
             has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
-            holding = _Holding(tenant, (*quota.caps.values(), *_labelled(quota)), quota.may_borrow, has_guarantee)
+            # Nothing bounds its pods in namespaces that are the tenant's by their label.
+            caps = (*quota.caps.values(), *((None,) if quota.labelled_cap is None else ()))
+            holding = _Holding(tenant, caps, quota.may_borrow, has_guarantee)
             yield from _parties_of(plan, pool, holding)
-
-
-def _labelled(quota: Quota) -> tuple[None, ...]:
-    """What bounds its pods in namespaces that are the tenant's by their label: nothing."""
-    return (None,) if quota.labelled_cap is None else ()
 
 
 def _parties_of(plan: Plan, pool: Pool, holding: _Holding) -> Iterator[_Actor]:
@@ -337,7 +333,7 @@ def _parties_of(plan: Plan, pool: Pool, holding: _Holding) -> Iterator[_Actor]:
     default = next((found.spec for found in plan.priority_classes if found.spec.default), _WITHOUT_CLASS)
     of_pool = minimum_run_time(plan, pool) if plan.scheduler.protects is Protects.EACH_POOL else None
     run_times = _run_times(plan, tenant, of_pool)
-    for found in sorted(tenant.priority_classes, key=lambda found: (-found.spec.value, found.name)) or (None,):
+    for found in sorted(tenant.priority_classes, key=lambda rank: (-rank.spec.value, rank.name)) or (None,):
         party = Party(tenant.name, found.name if found else None)
         yield _Actor(party, tenant, found.spec if found else default, *holding[1:], *run_times)
 
@@ -367,7 +363,7 @@ def _parties(actors: Iterable[_Actor]) -> tuple[Party, ...]:
 
 
 def _in_quota(scheduler: SchedulerTraits, unit: Unit, actors: Iterable[_Actor]) -> tuple[Condition, ...]:
-    """What a ResourceQuota adds; there is none on parts of GPUs, nor where the queue alone is the cap.
+    """Return the condition that a ResourceQuota adds. Fractions have none, nor units that a queue alone caps.
 
     Who takes back a guarantee needs no more than it: no quota is below that.
     """
@@ -381,7 +377,7 @@ def _in_quota(scheduler: SchedulerTraits, unit: Unit, actors: Iterable[_Actor]) 
 
 
 def _comers(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
-    """The parties whose pods may be on the pool's nodes, with GPUs or without.
+    """Yield the parties whose pods may be on the pool's nodes, with GPUs or without.
 
     Where nothing keeps pods off, these are all. Those of no tenant come there, too, and are in no such table.
     """
@@ -398,12 +394,12 @@ def _fullness_of_nodes(plan: Plan, pool: Pool, counted: Counted, comers: Sequenc
 
 
 def _in_queues(plan: Plan) -> Mapping[Counted, Tree]:
-    """What queues evict for where a quota counts it, and no matter what nodes have."""
+    """Return the trees of what queues evict for if a quota counts it, whatever nodes have."""
     return plan.compute_trees if plan.scheduler.evicts is Evicts.BY_QUEUE else {}
 
 
 def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
-    """The parties whose work queues count in the pool.
+    """Yield the parties whose work queues count in the pool.
 
     A queue of Kueue that says nothing of CPU has more of it than there is, and lends none: nobody goes for it. One of
     KAI-Scheduler is then within its quota of it, whatever it uses.
@@ -411,11 +407,11 @@ def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
     is_by_share = plan.scheduler.evicts is Evicts.BY_SHARE
     for tenant in plan.tenants:
         quotas = [quota for quota in tenant.quotas if quota.pool.name == pool.name and quota.is_granted]
-        own = _own(plan, tenant, pool, counted)
-        above = [quota for holder in plan.tree.above(tenant) for quota in _own(plan, holder, pool, counted)]
+        own = _quotas_on(plan, tenant, pool, counted)
+        above = [quota for holder in plan.tree.above(tenant) for quota in _quotas_on(plan, holder, pool, counted)]
         is_bounded = bool(own or above)
         if quotas and (is_bounded or is_by_share):
-            lent = [*quotas, *_own(plan, tenant, pool, *_OF_NODES)] if is_by_share else own
+            lent = [*quotas, *_quotas_on(plan, tenant, pool, *_OF_NODES)] if is_by_share else own
             may_borrow = any(quota.may_borrow for quota in lent) or not (own or is_by_share)
             has_guarantee = not is_bounded or any(quota.guaranteed > 0 for quota in (*own, *above))
             yield from _parties_of(plan, pool, _Holding(tenant, (), may_borrow, has_guarantee))
@@ -424,8 +420,8 @@ def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
 _OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
 
 
-def _own(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quota]:
-    """What a tenant's quotas in the pool say of it, in its numbers."""
+def _quotas_on(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quota]:
+    """Return a tenant's quotas in the pool that count some of these, in their numbers."""
     trees = (plan.compute_trees[item] for item in counted if item in plan.compute_trees)
     views = (tree.find(tenant.name) for tree in trees)
     return [quota for view in views if view for quota in view.quotas if quota.pool.name == pool.name]
@@ -434,16 +430,16 @@ def _own(plan: Plan, tenant: Tenant, pool: Pool, *counted: Counted) -> list[Quot
 # --- By priority alone -------------------------------------------------------------------------------------------
 
 
-def _fullness(there: Amount, actors: Sequence[_Actor]) -> Condition:
+def _fullness(capacity_: Amount, actors: Sequence[_Actor]) -> Condition:
     """Whether tenants may together use more than there is."""
     caps = [cap for of_tenant in {actor.tenant.name: actor.caps for actor in actors}.values() for cap in of_tenant]
     known = [cap for cap in caps if cap is not None]
-    fits = len(known) == len(caps) and sum(known, start=0) <= there
+    fits = len(known) == len(caps) and sum(known, start=0) <= capacity_
     return Condition.NODE_FULL if fits else Condition.POOL_FULL
 
 
 def _by_priority(place: tuple[str, str], actors: Sequence[_Actor], when: tuple[Condition, ...]) -> Iterator[Eviction]:
-    """A lower value goes for a higher one whose class preempts, and nothing in a PriorityClass protects it."""
+    """Yield evictions of lower values by higher ones whose class preempts. Nothing in a PriorityClass protects pods."""
     evicting = [actor for actor in actors if actor.rank.preempts]
     for value in _values(actors):
         evictors = [actor for actor in evicting if actor.rank.value > value]
@@ -453,7 +449,7 @@ def _by_priority(place: tuple[str, str], actors: Sequence[_Actor], when: tuple[C
 
 
 def _values(actors: Iterable[_Actor]) -> list[int]:
-    """The values of their classes, highest first."""
+    """Return the values of their classes, highest first."""
     return sorted({actor.rank.value for actor in actors}, reverse=True)
 
 
@@ -463,7 +459,7 @@ def _values(actors: Iterable[_Actor]) -> list[int]:
 def _within(
     scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: tuple[Condition, ...]
 ) -> Iterator[Eviction]:
-    """The classes of each tenant, each below those of a higher value; tenants with the same classes together.
+    """Yield evictions among the classes of each tenant. Tenants with the same classes stand together.
 
     Kueue's policies are those that gpuplan writes into every ClusterQueue, with fair sharing; the pods' own classes
     preempt nobody there.
@@ -487,7 +483,7 @@ def _within(
 
 
 def _across(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
-    """Tenants and other tenants by what is borrowed, without regard to priority.
+    """Yield evictions between tenants by what is borrowed, without regard to priority.
 
     Where only what is preemptible goes, other work stays within the guarantee, and gets from others only what makes
     that up. Who finds nobody but itself on the other side is left out.

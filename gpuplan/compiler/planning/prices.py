@@ -1,4 +1,4 @@
-"""What a unit costs: the prices of nodes that the policy gives, divided over what their GPUs hand out.
+"""The costs of units: the policy's prices of nodes, divided over the units of their GPUs.
 
 Amounts are for an hour, in the cluster's one currency, and exact: a third of a GPU has a third of its price, and views
 round what they show. What a GPU costs is divided by the part of it that each unit is (`part_of_gpu`), so that the units
@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.planning.discovered import INSTANCE_TYPE_LABEL
 from gpuplan.compiler.planning.plan import (
     Amount,
     DynamicMig,
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 HOURS_PER_MONTH: Final = 730
 """A twelfth of a year of 365 days, as clouds count a month."""
 
-INSTANCE_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
-"""The type of a node as its cloud calls it (https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
-
 Money = Ratio
 """An amount of the cluster's currency for an hour."""
 
@@ -51,7 +49,7 @@ def per_month(amount: Money) -> Ratio:
 
 
 class Price(NamedTuple):
-    """What a node costs for an hour, and where the policy says it."""
+    """The price of a node for an hour, and its place."""
 
     at: Origin
     currency: str
@@ -59,7 +57,7 @@ class Price(NamedTuple):
 
 
 def node_price(plan: Plan, pool: Pool) -> Price | None:
-    """The most specific price for the pool's term; None where there is none."""
+    """Return the most specific price for the pool's term, or None."""
     if plan.prices is None:
         return None
     found = (hourly_rate(at, rate, pool) for at, rate in rates_for(plan.prices, pool))
@@ -68,7 +66,7 @@ def node_price(plan: Plan, pool: Pool) -> Price | None:
 
 
 def rates_for(prices: Prices, pool: Pool) -> Iterator[tuple[Origin, Rate]]:
-    """What a list of prices has for a pool, the most specific first, each with its place."""
+    """Yield a price list's rates for a pool with their places, the most specific first."""
     spec, at = prices.spec, prices.at
     for field, rates, name in (
         ("pools", spec.pools, pool.name),
@@ -80,12 +78,12 @@ def rates_for(prices: Prices, pool: Pool) -> Iterator[tuple[Origin, Rate]]:
 
 
 def node_type(pool: Pool) -> str:
-    """The type of the pool's nodes: what the pool says, or the label that it chooses them by; empty where neither."""
+    """Return the type of the pool's nodes, by its billing or by its selector. It is empty if neither has it."""
     return pool.spec.billing.node_type or pool.nodes.selector.get(INSTANCE_TYPE_LABEL, "")
 
 
 def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | None:
-    """What a node of the pool costs by a rate, and where that is written; None where it says nothing of the term."""
+    """Return the place and price of a node for an hour by a rate, or None if the rate lacks the pool's term."""
     for field, terms, number in (
         ("perGpuHour", rate.per_gpu_hour, pool.nodes.gpus_per_node),
         ("perNodeHour", rate.per_node_hour, 1),
@@ -99,33 +97,17 @@ def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | 
 def _price_of(at: Origin, price: str | Terms, term: Term) -> tuple[Origin, Decimal] | None:
     if isinstance(price, str):
         return at, Decimal(price)
-    own = _own_price(price, term)
+    own: str | None = getattr(price, term.name.lower())
     if own is not None:
         return at / term.value, Decimal(own)
     return None if price.any is None else (at / "any", Decimal(price.any))
-
-
-def _own_price(terms: Terms, term: Term) -> str | None:
-    match term:
-        case Term.ON_DEMAND:
-            return terms.on_demand
-        case Term.RESERVED_1_YEAR:
-            return terms.reserved_1_year
-        case Term.RESERVED_3_YEARS:
-            return terms.reserved_3_years
-        case Term.SPOT:
-            return terms.spot
-        case Term.OWNED:
-            return terms.owned
-        case _:
-            assert_never(term)
 
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
 
 def part_of_gpu(pool: Pool, unit: Unit) -> Ratio:
-    """The part of a GPU that one unit is.
+    """Return the part of a GPU that one unit is.
 
     A MIG instance is half as much as it has of the GPU's memory slices, and half as much as it has of the compute
     slices: a `4g.40gb` of an A100 is more than a `3g.40gb`, and both together are the GPU. No two instances have a
@@ -144,7 +126,7 @@ def part_of_gpu(pool: Pool, unit: Unit) -> Ratio:
 
 
 def gpus_in_place_of(part: Ratio, amount: Amount) -> int:
-    """How many whole GPUs a pod would have that asks for so many units: one, unless its units are GPUs already."""
+    """Return the number of whole GPUs in place of so many units: one, unless the units are GPUs already."""
     return ceil(amount) if part == 1 else 1
 
 
@@ -152,7 +134,7 @@ def gpus_in_place_of(part: Ratio, amount: Amount) -> int:
 
 
 class UnitCost(NamedTuple):
-    """What one unit of a pool costs, the part of a GPU that it is, and what all that is guaranteed of it comes to."""
+    """The cost of one unit of a pool, its part of a GPU, and the cost of all guarantees on it."""
 
     unit: Unit
     part: Ratio
@@ -161,7 +143,7 @@ class UnitCost(NamedTuple):
 
 
 class PoolCost(NamedTuple):
-    """What the nodes of a pool cost: what tenants are ``guaranteed``, what is ``not_cut`` into units, and what is free.
+    """The cost of a pool's nodes: of guarantees, of what is ``not_cut`` into units, and of what is free.
 
     ``whole_gpus`` is what as many pods as there are units would cost with a GPU each; None where no number of units is
     a number of pods: of fractions, and of what is partitioned on demand.
@@ -180,17 +162,17 @@ class PoolCost(NamedTuple):
 
     @property
     def idle(self) -> Money:
-        """What nobody has a guarantee on; negative where more is promised than there is."""
+        """The cost of units without a guarantee. It is negative if guarantees exceed the pool."""
         return self.total - self.guaranteed
 
     @property
     def free(self) -> Money:
-        """What of it units hold."""
+        """The part of the idle cost that is cut into units."""
         return self.idle - self.not_cut
 
 
 class TenantCost(NamedTuple):
-    """What a tenant is ``guaranteed``, with all that are part of it; what of that is its ``own`` and none of theirs.
+    """The cost of a tenant's guarantees with all below it, and of the ``own`` part that is none of theirs.
 
     ``most`` is what it may use at most: all of a pool where it has no limit.
     """
@@ -213,7 +195,7 @@ class TenantCost(NamedTuple):
         return _sum(self.most_by_pool.values())
 
     def within(self, pools: Collection[str]) -> TenantCost:
-        """What of it is in some pools."""
+        """Return the part of the cost in some pools."""
         found = (
             {pool: amount for pool, amount in amounts.items() if pool in pools}
             for amounts in (self.by_pool, self.own_by_pool, self.most_by_pool)
@@ -222,7 +204,7 @@ class TenantCost(NamedTuple):
 
 
 class WorkloadCost(NamedTuple):
-    """What the pods of a workload cost, the fewest and the most of them, and the most with a whole GPU each."""
+    """The cost of the fewest and the most pods of a workload, and of the most with a whole GPU each."""
 
     workload: Workload
     fewest: Money
@@ -231,7 +213,7 @@ class WorkloadCost(NamedTuple):
 
 
 class Costs(Value):
-    """What a cluster costs. ``unpriced`` are the pools without a price: what is in them is in no sum.
+    """The costs of a cluster. ``unpriced`` are the pools without a price, which are in no sum.
 
     Tenants and workloads are those that have something in a pool with a price.
     """
@@ -248,7 +230,7 @@ class Costs(Value):
 
     @property
     def guaranteed(self) -> Money:
-        """What tenants have of it: as much as all of them have as their own."""
+        """The cost of all guarantees, which is the sum of the tenants' own costs."""
         return _sum(cost.guaranteed for cost in self.pools)
 
     @property
@@ -265,7 +247,7 @@ class Costs(Value):
 
 
 def costs(plan: Plan) -> Costs | None:
-    """What all of it costs; None where no document says prices."""
+    """Return the costs of a cluster, or None without a price list."""
     if plan.prices is None:
         return None
     priced = [(pool, price) for pool in plan.pools if (price := node_price(plan, pool))]
@@ -282,7 +264,7 @@ def costs(plan: Plan) -> Costs | None:
 
 
 class Cost(NamedTuple):
-    """What the nodes of some pools cost together; ``unpriced`` are those among them without a price, in no sum."""
+    """The cost of the nodes of some pools. ``unpriced`` are those without a price, which are not in the sum."""
 
     currency: str
     amount: Money
@@ -290,7 +272,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(plan: Plan, pools: Iterable[Pool]) -> Cost | None:
-    """What some pools of a plan cost; None where no document says prices."""
+    """Return the cost of some pools of a plan, or None without a price list."""
     if plan.prices is None:
         return None
     priced = [(pool, node_price(plan, pool)) for pool in pools]
@@ -302,7 +284,7 @@ def cost_of(plan: Plan, pools: Iterable[Pool]) -> Cost | None:
 
 
 def selected_costs(shown: Selection) -> Costs | None:
-    """What of it is shown. What is free of a pool is so whichever tenants are shown."""
+    """Return the costs of a selection. The free part of a pool does not depend on the tenants that are shown."""
     found = costs(shown.plan)
     if found is None:
         return None
@@ -320,7 +302,7 @@ def selected_costs(shown: Selection) -> Costs | None:
 
 
 def saved(cost: Money, instead: Money | None) -> Ratio | None:
-    """The part that is saved where something costs this much instead of that; None where that costs nothing."""
+    """Return the saved part if a thing costs ``cost`` instead of ``instead``, or None if that is zero."""
     return 1 - cost / instead if instead else None
 
 
@@ -337,20 +319,18 @@ def _pool_cost(pool: Pool, price: Price, guaranteed: Mapping[UnitKey, Ratio]) ->
         price=price,
         units=units,
         total=_of_all_nodes(pool, price),
-        not_cut=_sum(gpu * _not_cut(part) for part in pool.parts),
+        # Partitions on demand may be cut in any way, so that nothing of them is left.
+        not_cut=_sum(
+            gpu * (part.gpu_count - _sum(part_of_gpu(part, unit) * unit.capacity for unit in part.units))
+            for part in pool.parts
+            if not isinstance(part.sharing, DynamicMig)
+        ),
         whole_gpus=gpu * sum(unit.capacity for unit in pool.units) if is_countable else None,
     )
 
 
 def _of_all_nodes(pool: Pool, price: Price) -> Money:
     return Ratio(price.per_node_hour) * pool.nodes.count
-
-
-def _not_cut(pool: Pool) -> Ratio:
-    """How many GPUs' worth no unit holds. What is partitioned on demand may be cut any way."""
-    if isinstance(pool.sharing, DynamicMig):
-        return Ratio(0)
-    return pool.gpu_count - _sum(part_of_gpu(pool, unit) * unit.capacity for unit in pool.units)
 
 
 _Each = Mapping[UnitKey, UnitCost]
@@ -360,7 +340,10 @@ def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Ite
     for tenant in plan.tenants:
         quotas = {quota.key: quota for quota in plan.tree.together.get(tenant.name, tenant.quotas) if quota.key in each}
         guaranteed = {key: each[key].each * Ratio(quota.guaranteed) for key, quota in quotas.items()}
-        most = {key: each[key].each * _most(quota.limit, quota.unit) for key, quota in quotas.items()}
+        most = {}
+        for key, quota in quotas.items():
+            capacity = quota.unit.capacity
+            most[key] = each[key].each * Ratio(capacity if quota.limit is None else min(quota.limit, capacity))
         keys = dict.fromkeys(quota.key for quota in tenant.quotas if quota.key in each)
         own = {key: each[key].each * Ratio(plan.tree.left_over(tenant, key)) for key in keys}
         if quotas:
@@ -371,10 +354,6 @@ def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Ite
                 # Of what is partitioned on demand no pool has the most of each unit at once.
                 most_by_pool={name: min(found, pools[name].total) for name, found in _by_pool(most).items()},
             )
-
-
-def _most(limit: Amount | None, unit: Unit) -> Ratio:
-    return Ratio(unit.capacity if limit is None else min(limit, unit.capacity))
 
 
 def _by_pool(amounts: Mapping[UnitKey, Money]) -> dict[str, Money]:

@@ -1,4 +1,4 @@
-"""What Run:ai is told of a plan: departments, projects, and what each has of every pool, in GPUs.
+"""Run:ai's view of a plan: departments, projects, and their GPUs of every pool.
 
 A tenant that is part of none is a department, so that siblings share the surplus as siblings. A namespace is a project
 of its tenant's department and has the namespace's own name, for a project has one namespace.
@@ -7,17 +7,15 @@ of its tenant's department and has the namespace's own name, for a project has o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
-from functools import partial
 from math import ceil
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.amounts import bounded_sum, portion_of
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant
-from gpuplan.compiler.planning.portions import portion_of
-from gpuplan.compiler.planning.tree import Tree
 
 
 class Grant(NamedTuple):
@@ -25,9 +23,6 @@ class Grant(NamedTuple):
 
     deserved: Ratio
     limit: Ratio | None
-
-
-NOTHING = Grant(Ratio(0), Ratio(0))
 
 
 class Department(NamedTuple):
@@ -47,46 +42,48 @@ class Project(NamedTuple):
 
 
 def departments(plan: Plan) -> tuple[Department, ...]:
-    """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
-    return tuple(
-        Department(tenant, _grants(plan, plan.tree.together[tenant.name], _whole)) for tenant in plan.tree.roots
-    )
+    """Return the departments in the order of tenants. Without a quota a tenant has what the tenants below it have."""
+    found = []
+    for tenant in plan.tree.roots:
+        quotas = plan.tree.together[tenant.name]
+        held = ((quota, _grant(quota, quota.guaranteed, quota.limit)) for quota in quotas)
+        found.append(Department(tenant, _by_pool(plan, held)))
+    return tuple(found)
 
 
 def projects(plan: Plan) -> tuple[Project, ...]:
-    """In the order of tenants and of their namespaces."""
-    return tuple(
-        Project(
-            namespace,
-            tenant,
-            plan.tree.path(tenant)[-1].name,
-            _grants(plan, tenant.quotas, partial(_of_namespace, plan.tree, tenant, namespace)),
-        )
-        for tenant in plan.tenants
-        for namespace in tenant.spec.namespaces
-    )
+    """Return the projects in the order of tenants and of their namespaces.
+
+    A namespace has its part of the guarantee that its tenant does not pass on to tenants below it.
+    """
+    found = []
+    for tenant in plan.tenants:
+        names, top = tenant.spec.namespaces, plan.tree.path(tenant)[-1].name
+        for namespace in names:
+            held = []
+            for quota in tenant.quotas:
+                guaranteed = portion(quota, names, namespace, plan.tree.left_over(tenant, quota.key))
+                limit = None if quota.limit is None else portion(quota, names, namespace, quota.limit)
+                held.append((quota, _grant(quota, guaranteed, limit)))
+            found.append(Project(namespace, tenant, top, _by_pool(plan, held)))
+    return tuple(found)
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------------
 
 
-def _grants(plan: Plan, quotas: Iterable[Quota], grant_of: Callable[[Quota], Grant]) -> Mapping[str, Grant]:
-    """What some quotas amount to in each pool."""
-    found: dict[str, list[Grant]] = {}
-    for quota in quotas:
-        found.setdefault(quota.pool.name, []).append(grant_of(quota))
-    return {pool.name: _sum(found[pool.name]) if pool.name in found else NOTHING for pool in plan.pools}
-
-
-def _whole(quota: Quota) -> Grant:
-    return _grant(quota, quota.guaranteed, quota.limit)
-
-
-def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> Grant:
-    """A namespace's part of what its tenant leaves to none of those that are part of it."""
-    names = tenant.spec.namespaces
-    guaranteed = portion(quota, names, namespace, tree.left_over(tenant, quota.key))
-    return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
+def _by_pool(plan: Plan, held: Iterable[tuple[Quota, Grant]]) -> Mapping[str, Grant]:
+    """Return the sum of grants in each pool."""
+    grants: dict[str, list[Grant]] = {pool.name: [] for pool in plan.pools}
+    for quota, grant in held:
+        grants.get(quota.pool.name, []).append(grant)
+    return {
+        pool: Grant(
+            sum((grant.deserved for grant in several), Ratio(0)),
+            bounded_sum([grant.limit for grant in several], Ratio(0)),
+        )
+        for pool, several in grants.items()
+    }
 
 
 def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
@@ -94,14 +91,8 @@ def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
     return Grant(Ratio(guaranteed) * weight, None if limit is None else Ratio(limit) * weight)
 
 
-def _sum(grants: Sequence[Grant]) -> Grant:
-    limits = [grant.limit for grant in grants if grant.limit is not None]
-    deserved = sum((grant.deserved for grant in grants), Ratio(0))
-    return Grant(deserved, sum(limits, Ratio(0)) if len(limits) == len(grants) else None)
-
-
 def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:
-    """A namespace's part of an amount, as `split` has it; in equal parts where it says nothing.
+    """Return a namespace's part of an amount, as `split` says or else in equal parts.
 
     Units stay whole: those that remain go where the part that was cut off is largest, the first of equals first.
     """
@@ -123,7 +114,7 @@ DEFAULT_RANK = RANKS.index("MediumLow")
 
 
 def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
-    """What Run:ai calls each rank of the policy: 0 is its default one, the order is kept.
+    """Return Run:ai's name for each rank of the policy. 0 is its default rank, and the order stays.
 
     Those that are too many have the last name on their side, so that some of the order is lost.
     """
@@ -138,7 +129,10 @@ def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
 
 
 def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
-    """The longest protection that a tenant of the pool asks for: a node pool has one for everybody, and both kinds."""
+    """Return the longest protection that a tenant of the pool asks for.
+
+    A node pool has one time for all and both kinds.
+    """
     asked = [
         duration
         for tenant in plan.tenants
@@ -150,7 +144,7 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
 
 
 def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
-    """Each limit that a tenant has on the time of its work, where it is written."""
+    """Yield each limit on the time of a tenant's work, with its place."""
     workspaces, trainings = tenant.spec.time_limits.workspaces, tenant.spec.time_limits.trainings
     times = {
         ("workspaces", "run"): workspaces.run,
@@ -165,7 +159,7 @@ def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
 
 
 def seconds(duration: str) -> int:
-    """How long a duration of the policy language is, such as ``1h30m``."""
+    """Return the seconds of a duration of the policy language, such as ``1h30m``."""
     return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", duration))
 
 
@@ -173,7 +167,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def _spell(length: int) -> str:
-    """Days, hours and minutes: parts of a minute count as one."""
+    """Return days, hours and minutes. A part of a minute counts as one."""
     hours, minutes = divmod(ceil(length / 60), 60)
     days, hours = divmod(hours, 24)
     return "".join(f"{number}{unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if number) or "0m"

@@ -15,7 +15,6 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Catalog, Gpu
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.context import Context
 from gpuplan.compiler.planning.gpus import resolve_gpu
 from gpuplan.compiler.planning.layouts import make_layout
@@ -47,12 +46,12 @@ from gpuplan.compiler.planning.plan import (
     Stage,
     Tenant,
     Total,
-    Unit,
     UnitKey,
     Workload,
 )
 from gpuplan.compiler.planning.pools import divisible_mib, resolve_pool
 from gpuplan.compiler.planning.rules import NAMESPACE_NEEDED
+from gpuplan.compiler.planning.schedulers import chosen_cap
 from gpuplan.compiler.planning.tenants import limit_depth, resolve_tenant, resolve_unit
 from gpuplan.compiler.planning.tree import Tree
 from gpuplan.compiler.policy import Parsed, models, names
@@ -62,7 +61,7 @@ Part = TypeVar("Part")
 
 
 class HandWork(Value):
-    """What a cluster's overlay holds beside policies: its kustomize Components and their documents."""
+    """The kustomize Components of a cluster's overlay, and their documents."""
 
     components: tuple[Component, ...] = ()
     documents: tuple[HandWritten, ...] = ()
@@ -77,14 +76,14 @@ def resolve(
     *,
     is_partial: bool = False,
 ) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """The plan of one cluster, or None when its Cluster document cannot be read.
+    """Return the plan of one cluster, or None if its Cluster document cannot be read.
 
     Documents that cannot be resolved are left out, in whole or in part, and named in `Plan.broken`. ``is_partial`` says
     that there may be more of them than could be read.
     """
     if not isinstance(cluster.policy, models.Cluster):
         return None, ()
-    parsed = sorted(parsed, key=lambda item: item.document.name)  # file order has no meaning
+    parsed = sorted(parsed, key=lambda policy: policy.document.name)  # file order has no meaning
     spec = cluster.policy.spec
     context = Context(
         catalog,
@@ -103,7 +102,9 @@ def resolve(
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))
     settings = _cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
-    context.classes = _resolved(parsed, models.PriorityClass, _priority_class)
+    context.classes = _resolved(
+        parsed, models.PriorityClass, lambda at, policy: PriorityClass(at, policy.metadata.name, policy.spec)
+    )
     for pool in context.pools.values():
         if pool.spec.fallback is not None:
             context.refer("Pool", pool.spec.fallback, pool.at / "fallback", context.pools)
@@ -126,16 +127,7 @@ def resolve(
         workloads=tuple(workloads.values()),
         hand_written=hand_work.documents,
         components=hand_work.components,
-        broken=Broken(
-            pools=_lost(context, "Pool", context.pools),
-            gpus=_lost(context, "Gpu", gpus),
-            layouts=_lost(context, "MigLayout", context.layouts),
-            priority_classes=_lost(context, "PriorityClass", context.classes),
-            tenants=_lost(context, "Tenant", tenants),
-            workloads=_lost(context, "Workload", workloads),
-            price_lists=_lost(context, "Prices", price_lists),
-            incomplete_tenants=_incomplete(parsed, tenants),
-        ),
+        broken=_broken(context, parsed, gpus, tenants, workloads, price_lists),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
         gpus=tuple(gpus.values()),
@@ -144,8 +136,42 @@ def resolve(
     return plan, tuple(context.diagnostics)
 
 
+def _broken(
+    context: Context,
+    parsed: Iterable[Parsed],
+    gpus: Iterable[str],
+    tenants: Mapping[str, Tenant],
+    workloads: Iterable[str],
+    price_lists: Iterable[str],
+) -> Broken:
+    """Return the names of documents that could not be resolved in whole, and of tenants that lack a part."""
+    unread = {UNREAD} if context.is_partial else set()
+
+    def lost(kind: str, resolved: Iterable[str]) -> frozenset[str]:
+        return frozenset(context.names.get(kind, ())) - frozenset(resolved) | unread
+
+    incomplete = (
+        tenant.name
+        for item in parsed
+        if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
+        if item.diagnostics
+        or len(tenant.quotas) < len(tenant.spec.quotas)
+        or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
+    )
+    return Broken(
+        pools=lost("Pool", context.pools),
+        gpus=lost("Gpu", gpus),
+        layouts=lost("MigLayout", context.layouts),
+        priority_classes=lost("PriorityClass", context.classes),
+        tenants=lost("Tenant", tenants),
+        workloads=lost("Workload", workloads),
+        price_lists=lost("Prices", price_lists),
+        incomplete_tenants=frozenset(incomplete),
+    )
+
+
 def resolve_workload(plan: Plan, at: Origin, policy: models.Workload) -> tuple[Workload | None, tuple[Diagnostic, ...]]:
-    """What one more Workload is on a cluster; ``at`` is its `spec`."""
+    """Resolve one more Workload on a cluster. ``at`` is the place of its `spec`."""
     cluster = plan.cluster.spec
     context = Context(
         Catalog({}),
@@ -179,7 +205,7 @@ def _names(parsed: Iterable[Parsed]) -> dict[str, dict[str, None]]:
 def _resolved(
     parsed: Iterable[Parsed], kind: type[Policy], resolve_one: Callable[[Origin, Policy], Part | None]
 ) -> dict[str, Part]:
-    """What could be resolved of a kind, by name."""
+    """Return the documents of a kind that could be resolved, by name."""
     found: dict[str, Part] = {}
     for item in parsed:
         policy = item.policy
@@ -190,23 +216,6 @@ def _resolved(
     return found
 
 
-def _lost(context: Context, kind: str, found: Iterable[str]) -> frozenset[str]:
-    unread = {UNREAD} if context.is_partial else set()
-    return frozenset(context.names.get(kind, ())) - frozenset(found) | unread
-
-
-def _incomplete(parsed: Iterable[Parsed], tenants: Mapping[str, Tenant]) -> frozenset[str]:
-    """The names of the tenants of which something had to be left out."""
-    return frozenset(
-        tenant.name
-        for item in parsed
-        if isinstance(item.policy, models.Tenant) and (tenant := tenants[item.document.name])
-        if item.diagnostics
-        or len(tenant.quotas) < len(tenant.spec.quotas)
-        or len(tenant.priority_classes) < len(tenant.spec.priority_classes)
-    )
-
-
 def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | None:
     gpu, spec = context.find_gpu(policy.spec.gpu, at / "gpu"), policy.spec
     if gpu is None:
@@ -214,18 +223,19 @@ def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | 
     return make_layout(at, policy.metadata.name, gpu, spec.instances, spec.devices, config_name=spec.config_name)
 
 
-def _priority_class(at: Origin, policy: models.PriorityClass) -> PriorityClass:
-    return PriorityClass(at, policy.metadata.name, policy.spec)
-
-
 # --- The cluster -------------------------------------------------------------------------------------------------
 
 
 def _cluster(at: Origin, cluster: models.Cluster, pools: Iterable[Pool]) -> Cluster:
-    """The settings of a cluster; ``at`` is its `spec`."""
+    """Return the settings of a cluster. ``at`` is the place of its `spec`."""
     spec, name = cluster.spec, cluster.metadata.name
     flux, release = spec.flux, (spec.scheduler.version or "").removeprefix("v")
-    approval = _operator_approval(pools)
+    # With MPS a sync of the GPU Operator ends running work. There is one ConfigMap for the device plugins of a cluster.
+    # Its name changes with any pool's part of it, and stands in the pod template of the MPS control daemon
+    # (`TransformMPSControlDaemon` and `handleDevicePluginConfig` in `controllers/object_controls.go` of
+    # NVIDIA/gpu-operator). A daemon that is told to end quits the MPS server that all CUDA processes of its GPUs go
+    # through (`Stop` in `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
+    approval = models.Approval.MANUAL if any(pool.runs_mps for pool in pools) else models.Approval.AUTOMATIC
     operator = _gpu_operator(at / "gpuOperator", spec)
     return Cluster(
         at=at,
@@ -250,18 +260,6 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
         namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
         cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
     )
-
-
-def _operator_approval(pools: Iterable[Pool]) -> models.Approval:
-    """Whether a person starts a sync of the GPU Operator, where the policy does not say it.
-
-    With MPS it ends what runs. There is one ConfigMap for the device plugins of a cluster, its name changes with any
-    pool's part of it, and stands in the pod template of the MPS control daemon (`TransformMPSControlDaemon` and
-    `handleDevicePluginConfig` in `controllers/object_controls.go` of NVIDIA/gpu-operator). A daemon that is told to end
-    quits the MPS server that all CUDA processes of its GPUs go through (`Stop` in
-    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin).
-    """
-    return models.Approval.MANUAL if any(pool.runs_mps for pool in pools) else models.Approval.AUTOMATIC
 
 
 def _argocd(at: Origin, cluster: str, spec: models.ClusterSpec, approval: models.Approval) -> Argocd | None:
@@ -320,7 +318,7 @@ def _prices(context: Context, at: Origin, policy: models.Prices) -> Prices:
 
 
 def _retained(context: Context, at: Origin, policy: models.Retained) -> Retained | None:
-    """What a document retains, or None when its GPU model cannot be found."""
+    """Return a retained thing, or None if its GPU model is unknown."""
     spec = policy.spec
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject | None = None
     if spec.mig_layout is not None:
@@ -337,7 +335,7 @@ def _retained(context: Context, at: Origin, policy: models.Retained) -> Retained
 
 
 def _retained_configs(parsed: Iterable[Parsed]) -> dict[str, Mapping[str, object]]:
-    """The files of the device plugin that are retained, by key: pools are resolved with them in view."""
+    """Return the retained files of the device plugin by key, which resolving pools needs."""
     specs = (item.policy.spec for item in parsed if isinstance(item.policy, models.Retained))
     found = (spec.device_plugin_config for spec in specs)
     return {item.key: _config(item) for item in found if item is not None}
@@ -348,7 +346,7 @@ def _config(retained: models.RetainedDevicePluginConfig) -> dict[str, object]:
 
 
 def _retained_nodes(at: Origin, spec: models.RetainedNodes) -> RetainedNodes:
-    """How many nodes there are is not said: names count, and a pattern counts none."""
+    """Return the nodes. Names count as nodes, and a pattern counts none, since the document has no number."""
     listed = tuple(spec.names or ())
     nodes = Nodes(at, len(listed), 0, listed, spec.name_pattern, tuple(spec.except_names))
     folder = f"{Stage.PARTITIONS.value}/{spec.pool}" if names.POOL.is_spelt(spec.pool) else ""
@@ -364,7 +362,7 @@ def _retained_layout(context: Context, at: Origin, spec: models.RetainedLayout) 
 
 
 def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
-    """The folder of the object's namespace where a tenant has it, else that of what the whole cluster shares."""
+    """Return the folder of the object's namespace if a tenant has it, else the folder of cluster-wide objects."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     if any(namespace in tenant.spec.namespaces for tenant in tenants):
@@ -376,7 +374,7 @@ def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
 
 
 def _workload(context: Context, at: Origin, workload: models.Workload) -> Workload | None:
-    """The workload, or None when what it refers to cannot be found; each that cannot is a finding."""
+    """Return the workload, or None if a document that it names is unknown. Each unknown name is a finding."""
     spec = workload.spec
     tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants)
     pool = context.refer("Pool", spec.pool, at / "pool", context.pools)
@@ -401,7 +399,7 @@ def _workload(context: Context, at: Origin, workload: models.Workload) -> Worklo
 
 
 def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant) -> str | None:
-    """The namespace that is named, or the tenant's only one; whether it is the tenant's is a check's business."""
+    """Return the named namespace, or the tenant's only one. A check judges whether it is the tenant's."""
     if spec.namespace is not None:
         return spec.namespace
     if len(tenant.spec.namespaces) == 1:
@@ -427,7 +425,7 @@ def _namespace(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: 
 
 
 def _class_of(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: Tenant | None) -> PriorityClass | None:
-    """The class that is named, or the tenant's only one."""
+    """Return the named class, or the tenant's only one."""
     if spec.priority_class is not None:
         return context.refer("PriorityClass", spec.priority_class, at / "priorityClass", context.classes)
     return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
@@ -451,7 +449,7 @@ def _fraction(at: Origin, fraction: float | models.PartOfGpu | None, gpu: Gpu) -
 
 
 def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ...]:
-    """One total per unit, pools and units in their order.
+    """Return one total per unit, in the order of pools and units.
 
     A tenant counts within the nearest ancestor that states a quota of its own for the unit: its guarantee is then a
     part of the ancestor's, and must not be counted again.
@@ -459,11 +457,12 @@ def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ..
     counted: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
     for tenant, quota in Tree(tenants).outermost:
         counted.setdefault(quota.key, []).append((tenant, quota))
-    return tuple(_total(pool, unit, counted.get((pool.name, unit.name), [])) for pool in pools for unit in pool.units)
-
-
-def _total(pool: Pool, unit: Unit, counted: Sequence[tuple[Tenant, Quota]]) -> Total:
-    limits = [quota.limit for _, quota in counted if quota.limit is not None]
-    guaranteed = sum((quota.guaranteed for _, quota in counted), start=0)
-    limit = sum(limits, start=0) if len(limits) == len(counted) else None
-    return Total(pool, unit, guaranteed, limit, tuple(counted))
+    totals = []
+    for pool in pools:
+        for unit in pool.units:
+            quotas = counted.get((pool.name, unit.name), [])
+            guaranteed = sum((quota.guaranteed for _, quota in quotas), start=0)
+            limits = [quota.limit for _, quota in quotas if quota.limit is not None]
+            limit = sum(limits, start=0) if len(limits) == len(quotas) else None
+            totals.append(Total(pool, unit, guaranteed, limit, tuple(quotas)))
+    return tuple(totals)

@@ -45,7 +45,7 @@ class Selection(Value, eq=False):
 
     @property
     def guaranteed(self) -> Mapping[UnitKey, Amount]:
-        """What the tenants that are shown have together of each unit of the pools that are."""
+        """The sum of guarantees of shown tenants on each unit of shown pools."""
         if self.has_all_tenants:
             pools = {pool.name for pool in self.pools}
             return {total.key: total.guaranteed for total in self.plan.totals if total.pool.name in pools}
@@ -61,11 +61,22 @@ class Selection(Value, eq=False):
         own = tuple(eviction for eviction in evictions(self.plan) if eviction.pool in pools)
         if self.has_all_tenants:
             return own
-        return tuple(part for eviction in own for part in _parts_with(eviction, tenants))
+        parts: list[Eviction] = []
+        for eviction in own:
+            evictors, victims = _of(eviction.evictors, tenants), _of(eviction.victims, tenants)
+            if evictors == eviction.evictors and victims == eviction.victims:
+                parts.append(eviction)
+            elif eviction.mechanism.is_across_tenants:
+                others = tuple(party for party in eviction.evictors if party not in evictors)
+                parts += _possible(eviction._replace(evictors=evictors))
+                parts += _possible(eviction._replace(evictors=others, victims=victims))
+            else:
+                parts += _possible(eviction._replace(evictors=evictors, victims=victims))
+        return tuple(parts)
 
 
 def selection_of(plan: Plan | Selection) -> Selection:
-    """All of a plan, or what is chosen of it."""
+    """Return a plan as a selection of all of it. A selection stays as it is."""
     if isinstance(plan, Selection):
         return plan
     return Selection(
@@ -81,7 +92,7 @@ def selection_of(plan: Plan | Selection) -> Selection:
 
 
 def select(plans: Sequence[Plan], pools: Sequence[str] = (), tenants: Sequence[str] = ()) -> tuple[Selection, ...]:
-    """Of each plan what belongs to pools and tenants with these names; in them ``*``, ``?`` and ``[...]`` are patterns.
+    """Return the parts of each plan that belong to pools and tenants of these names, which may be shell patterns.
 
     Of a pool that is its tenants' quotas there, and the workloads that may run there; of a tenant those that are part
     of it, their quotas and workloads, and the pools of these. Of both it is what belongs to both. Clusters that have
@@ -98,13 +109,13 @@ def select(plans: Sequence[Plan], pools: Sequence[str] = (), tenants: Sequence[s
     return tuple(part for part in found if part.pools or part.tenants)
 
 
-def _know(what: str, patterns: Sequence[str], known: set[str]) -> None:
+def _know(kind: str, patterns: Sequence[str], known: set[str]) -> None:
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in known):
             continue
         near = misspelling(pattern, known)
-        names = f"the {what}s are {listing(sorted(known))}" if known else f"no cluster that is shown has a {what}"
-        raise GpuplanError(f"no {what} `{pattern}`", f"did you mean `{near}`?" if near else names)
+        names = f"the {kind}s are {listing(sorted(known))}" if known else f"no cluster that is shown has a {kind}"
+        raise GpuplanError(f"no {kind} `{pattern}`", f"did you mean `{near}`?" if near else names)
 
 
 def _is_one_of(name: str, patterns: Iterable[str]) -> bool:
@@ -114,7 +125,11 @@ def _is_one_of(name: str, patterns: Iterable[str]) -> bool:
 def _select(plan: Plan, pools: Sequence[str], tenants: Sequence[str]) -> Selection:
     wanted = [pool for pool in plan.pools if not pools or _is_one_of(pool.name, pools)]
     names = {pool.name for pool in wanted}
-    people = [tenant for tenant in plan.tenants if not tenants or _is_meant(plan, tenant, tenants)]
+    people = [
+        tenant
+        for tenant in plan.tenants
+        if not tenants or any(_is_one_of(above.name, tenants) for above in plan.tree.path(tenant))
+    ]
     with_quotas = [
         tenant._replace(quotas=tuple(quota for quota in tenant.quotas if quota.pool.name in names)) for tenant in people
     ]
@@ -130,47 +145,21 @@ def _select(plan: Plan, pools: Sequence[str], tenants: Sequence[str]) -> Selecti
         used = {quota.pool.name for tenant in shown for quota in tenant.quotas}
         used |= {pool.name for workload in workloads for pool in reach(plan, workload)}
         wanted = [pool for pool in wanted if pool.name in used]
+    sharings = [part.sharing for pool in wanted for part in pool.parts]
+    layouts = {sharing.layout.config_name for sharing in sharings if isinstance(sharing, Mig)}
+    classes = {priority.name for tenant in shown for priority in tenant.priority_classes}
+    classes |= {workload.priority_class.name for workload in workloads if workload.priority_class}
     return Selection(
         plan,
         tuple(wanted),
-        tuple(_layouts(plan, wanted)),
+        tuple(layout for layout in plan.mig_layouts if layout.config_name in layouts),
         tuple(shown),
         tuple(workloads),
-        tuple(_classes(plan, shown, workloads)),
+        tuple(priority for priority in plan.priority_classes if priority.name in classes),
         tuple(gpu for gpu in plan.gpus if any(pool.gpu.id == gpu.gpu.id for pool in wanted)),
         (),
         has_all_tenants=not tenants,
     )
-
-
-def _is_meant(plan: Plan, tenant: Tenant, patterns: Sequence[str]) -> bool:
-    """Whether it is a tenant of that name, or part of one."""
-    return any(_is_one_of(found.name, patterns) for found in plan.tree.path(tenant))
-
-
-def _layouts(plan: Plan, pools: Iterable[Pool]) -> Iterator[Layout]:
-    sharings = [part.sharing for pool in pools for part in pool.parts]
-    used = {sharing.layout.config_name for sharing in sharings if isinstance(sharing, Mig)}
-    return (layout for layout in plan.mig_layouts if layout.config_name in used)
-
-
-def _classes(plan: Plan, tenants: Iterable[Tenant], workloads: Iterable[Workload]) -> Iterator[PriorityClass]:
-    used = {item.name for tenant in tenants for item in tenant.priority_classes}
-    used |= {workload.priority_class.name for workload in workloads if workload.priority_class}
-    return (item for item in plan.priority_classes if item.name in used)
-
-
-def _parts_with(eviction: Eviction, tenants: set[str]) -> Iterator[Eviction]:
-    """What of an eviction these tenants do to others and to each other, and what others do to them."""
-    evictors, victims = _of(eviction.evictors, tenants), _of(eviction.victims, tenants)
-    if evictors == eviction.evictors and victims == eviction.victims:
-        yield eviction
-    elif eviction.mechanism.is_across_tenants:
-        others = tuple(party for party in eviction.evictors if party not in evictors)
-        yield from _possible(eviction._replace(evictors=evictors))
-        yield from _possible(eviction._replace(evictors=others, victims=victims))
-    else:
-        yield from _possible(eviction._replace(evictors=evictors, victims=victims))
 
 
 def _of(parties: Iterable[Party], tenants: set[str]) -> tuple[Party, ...]:
@@ -178,6 +167,6 @@ def _of(parties: Iterable[Party], tenants: set[str]) -> tuple[Party, ...]:
 
 
 def _possible(eviction: Eviction) -> Iterator[Eviction]:
-    """The eviction, unless nobody is left in it who could evict anybody."""
+    """Yield the eviction if somebody in it can still evict somebody."""
     if any(eviction.holds(evictor, victim) for evictor in eviction.evictors for victim in eviction.victims):
         yield eviction

@@ -1,4 +1,4 @@
-"""Where in the policies values come from that many objects hold: names, units, counts and labels of pools."""
+"""The places in policies that common values come from: names, units, counts and labels of pools."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from gpuplan.compiler.manifests.provenance import (
     summed,
 )
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, uses_claims
-from gpuplan.compiler.planning.exporter import unnoticed_resources
-from gpuplan.compiler.planning.node_features import has_openshifts_nfd
+from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, unnoticed_resources
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -49,7 +48,6 @@ from gpuplan.compiler.planning.plan import (
     RetainedDevicePluginConfig,
     Taint,
     Tenant,
-    TimeSlicing,
     Unit,
     Workload,
 )
@@ -61,17 +59,17 @@ from gpuplan.compiler.policy.models import Allocation, Cap, Install, MigStrategy
 
 
 def name_of(part: Part) -> Origin:
-    """Where a document says its name; what refers to it says the same."""
+    """Return the place of a document's name. References to the document hold the same text."""
     return Origin(part.at.source, ("metadata", "name"))
 
 
 def named(*parts: Part) -> Links:
-    """Of a value that holds the names of these documents."""
+    """Return the links of a value that holds the names of these documents."""
     return copied(*map(name_of, parts))
 
 
 def because_of(*parts: Part) -> Links:
-    """Of what is there as long as these documents are, by their names."""
+    """Return the links of a thing that exists as long as these documents do."""
     return chosen(*map(name_of, parts))
 
 
@@ -79,48 +77,48 @@ MOST_IN_ORDER: Final = 12
 
 
 def by_name(parts: Sequence[Part]) -> Links:
-    """Of an item among others that stand in the order of the names of documents.
+    """Return the links of an item whose position follows from the names of documents.
 
-    Where there are more of them than anybody reads, that there is an order is all there is to say.
+    With more documents than anybody reads there are no such links.
     """
     return ordering(because_of(*parts)) if 1 < len(parts) <= MOST_IN_ORDER else ()
 
 
 def flavor_of(pool: Pool) -> Links:
-    """Of the name of a pool's ResourceFlavor."""
+    """Return the links of the name of a pool's ResourceFlavor."""
     return copied(pool.at / "names" / "resourceFlavor") if pool.spec.names.resource_flavor else named(pool)
 
 
 def flavor_by(quota: Quota) -> Links:
-    """Of the same, where a quota names the pool."""
+    """Return the links of a ResourceFlavor's name if a quota names the pool."""
     is_kept = quota.pool.spec.names.resource_flavor is not None
     return (*(chosen if is_kept else copied)(quota.at / "pool"), *flavor_of(quota.pool))
 
 
 def cluster_queue_of(tenant: Tenant) -> Links:
-    """Of the name of a tenant's ClusterQueue."""
+    """Return the links of the name of a tenant's ClusterQueue."""
     return copied(tenant.at / "names" / "clusterQueue") if tenant.spec.names.cluster_queue else named(tenant)
 
 
 def local_queue_of(tenant: Tenant) -> Links:
-    """Of the name of the LocalQueue that work names; nothing of `default`."""
+    """Return the links of the LocalQueue's name that work names. `default` has none."""
     return copied(tenant.at / "names" / "localQueue") if tenant.spec.names.local_queue else ()
 
 
 def queue_by_pool_of(tenant: Tenant, *pools: Pool) -> Links:
-    """Of the name of a tenant's queue in a pool."""
+    """Return the links of the name of a tenant's queue in a pool."""
     kept = [tenant.at / "names" / "queues" / pool.name for pool in pools if pool.name in tenant.spec.names.queues]
     return copied(*kept) if kept else named(tenant, *pools)
 
 
 def root_cohort_of(plan: Plan) -> Links:
-    """Of the name of the Cohort that all tenants are in."""
+    """Return the links of the name of the Cohort of all tenants."""
     kueue, scheduler = plan.cluster.scheduler.spec.kueue, plan.cluster.scheduler
     return copied(scheduler.at / "kueue" / "cohort") if kueue and kueue.cohort else ()
 
 
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
-    """Where a tenant names one of its namespaces."""
+    """Return the place at which a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)
 
 
@@ -128,17 +126,17 @@ def namespace_of(tenant: Tenant, namespace: str) -> Origin:
 
 
 def scheduler_of(plan: Plan) -> Links:
-    """What chooses the scheduler."""
+    """Return the links of the choice of scheduler."""
     return _settings(plan, "kind")
 
 
 def release_of(plan: Plan) -> Links:
-    """What chooses the scheduler's release."""
+    """Return the links of the scheduler's release."""
     return _settings(plan, "version")
 
 
 def frameworks_of(plan: Plan) -> Links:
-    """What names the kinds of work that Kueue knows."""
+    """Return the links of the kinds of work that Kueue knows."""
     return _settings(plan, "kueue")
 
 
@@ -147,7 +145,7 @@ def _settings(plan: Plan, field: str) -> Links:
 
 
 def admission_of(plan: Plan) -> Links:
-    """What decides whether the cluster has admission policies. Claims need a version that has them."""
+    """Return the links that decide whether the cluster has admission policies. Claims need a version that has them."""
     return () if uses_claims(plan) else chosen(plan.cluster.at / "kubernetes")
 
 
@@ -155,15 +153,15 @@ def admission_of(plan: Plan) -> Links:
 
 
 def operator_namespace(cluster: Cluster) -> Links:
-    """What names the GPU Operator's namespace: the policy, or what the platform is used to."""
+    """Return the links of the GPU Operator's namespace, which the policy names or the platform."""
     operator = cluster.gpu_operator
     return copied(operator.at / "namespace") if operator.spec.namespace else usual_names(cluster)
 
 
 def usual_names(cluster: Cluster) -> Links:
-    """What decides between the names that the GPU Operator has on OpenShift and elsewhere.
+    """Return the links that decide between the GPU Operator's names on OpenShift and elsewhere.
 
-    OLM alone is a sign of OpenShift, as the platform alone is: where both say so, changing one changes no name.
+    Either OLM or the platform means OpenShift. If both do, a change of one changes no name.
     """
     platform, install = cluster.at / "platform", cluster.gpu_operator.at / "install"
     is_openshift = cluster.spec.platform is Platform.OPENSHIFT
@@ -179,7 +177,7 @@ def usual_names(cluster: Cluster) -> Links:
 
 
 def monitoring_namespace(cluster: Cluster) -> Links:
-    """What names the namespace of rules and monitors: on OpenShift it is the GPU Operator's where none is said."""
+    """Return the links of the namespace of rules and monitors. On OpenShift the default is the GPU Operator's."""
     monitoring = cluster.monitoring
     if monitoring is not None and monitoring.spec.namespace:
         return copied(monitoring.at / "namespace")
@@ -191,12 +189,12 @@ def monitoring_namespace(cluster: Cluster) -> Links:
 
 
 def sharing_of(pool: Pool) -> Links:
-    """What chooses the way of sharing, but for counts: a pool's own and, in a rollout, that it leads to."""
+    """Return the links that choose the way of sharing, without counts: a pool's own and that of its rollout."""
     return tuple(link for part in pool.parts for link in (*_layout_of(part), *_strategy_of(part)))
 
 
 def _layout_of(pool: Pool) -> Links:
-    """What chooses how GPUs are divided; a layout that stands in the pool is chosen by nothing but itself."""
+    """Return the links that choose a layout. A layout inside the pool needs none."""
     sharing = pool.sharing
     return chosen(sharing.layout_at) if isinstance(sharing, Mig) and not sharing.layout.is_inline else ()
 
@@ -206,12 +204,12 @@ def _strategy_of(pool: Pool) -> Links:
 
 
 def layout_content(layout: Layout) -> Links:
-    """All that the division of a GPU says: what a layout's digest is of."""
+    """Return the links of a layout's digest: all that divides a GPU."""
     return hashed(link for entry in layout.entries for link in entry_content(entry))
 
 
 def entry_content(entry: LayoutEntry) -> Links:
-    """What an entry says; where it is short for all GPUs, its place is that of the instances."""
+    """Return the links of an entry's content. An entry that is short for all GPUs has the place of its instances."""
     at, instances = entry.at, entry.at
     if entry.at.path[-1] != "instances":
         instances = entry.at / "instances"
@@ -220,13 +218,13 @@ def entry_content(entry: LayoutEntry) -> Links:
 
 
 def gpus_of(entry: LayoutEntry) -> tuple[Origin, ...]:
-    """Where an entry names each of its GPUs, or that it is for all."""
+    """Return the places at which an entry names its GPUs, or the one that says all."""
     at = entry.at / "gpus"
     return (at,) if entry.gpus is None else tuple(at / index for index in range(len(entry.gpus)))
 
 
 def config_name(layout: Layout) -> Links:
-    """Of a text that names an entry of the mig-parted file: a name and a digest, or what the policy writes."""
+    """Return the links of the name of an entry in the mig-parted file: a name and a digest, or a kept name."""
     if layout.keeps_name:
         return copied(layout.at / "configName")
     name = copied(Origin(layout.at.source, ("metadata", "name")))
@@ -234,7 +232,7 @@ def config_name(layout: Layout) -> Links:
 
 
 def unit_name_of(pool: Pool, unit: Unit) -> Links:
-    """What decides what a unit is called: the layout that a pool chooses, and the profile that stands there.
+    """Return the links of a unit's name: the choice of layout, and the profile in it.
 
     The profile is a key, whose place is that of its count.
     """
@@ -249,19 +247,19 @@ def unit_name_of(pool: Pool, unit: Unit) -> Links:
 
 
 def _on_demand(gpu: Gpu, sharing: DynamicMig, profile: str) -> Iterator[Origin]:
-    """Where a profile is listed that pods may claim."""
+    """Yield the places that list a profile that pods may claim."""
     for index, name in enumerate(sharing.spec.profiles):
         if gpu.current_name(name) == profile:
             yield sharing.at / "profiles" / index
 
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
-    """What chooses what pods ask for by name: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
+    """Return the links of the name that pods ask for: `nvidia.com/mig-1g.10gb`, a DeviceClass."""
     return (*unit_name_of(pool, unit), *_resource_by_unit(pool, unit))
 
 
 def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
-    """The same, where the unit is known by its name: which layout has it does not matter then."""
+    """Return the links of a unit's resource if the unit is named, so that the choice of layout does not matter."""
     part = pool.part_with(unit)
     found = chosen(pool.at / "allocation")
     if pool.spec.allocation is Allocation.DRA:
@@ -272,27 +270,27 @@ def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
 
 
 def _divided_at(part: Pool, unit: Unit) -> Links:
-    """What says whether the MIG devices of a unit are divided, where only those of some profiles are."""
+    """Return the links that say whether the MIG devices of a unit are divided, if only some profiles are."""
     shares = part.shares if unit.isolation is not Isolation.WHOLE_GPU else None
     by_profile = isinstance(shares, MigTimeSlicing) and any(stated.profile for stated in shares.stated)
     return chosen(shares.at / "replicas") if shares and by_profile else ()
 
 
-def asked_by(plan: Plan, item: Quota | Workload) -> Links:
-    """What chooses the resource that a quota counts, or a workload asks for.
+def asked_by(plan: Plan, asker: Quota | Workload) -> Links:
+    """Return the links of the resource that a quota counts or a workload asks for.
 
     Another pool does so only if it hands the same unit out otherwise.
     """
-    pool, unit = item.pool, item.unit
-    others = (_unit_in(other, item.spec.unit) for other in plan.pools if other is not pool)
-    named = chosen(item.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
-    if item.spec.unit is None:
+    pool, unit = asker.pool, asker.unit
+    others = (_unit_in(other, asker.spec.unit) for other in plan.pools if other is not pool)
+    named = chosen(asker.at / "pool") if any(other and other.asked_as != unit.asked_as for other in others) else ()
+    if asker.spec.unit is None:
         return (*named, *resource_of(pool, unit))
-    return (*chosen(item.at / "unit"), *named, *_resource_by_unit(pool, unit))
+    return (*chosen(asker.at / "unit"), *named, *_resource_by_unit(pool, unit))
 
 
 def _unit_in(pool: Pool, name: str | None) -> Unit | None:
-    """What a name would mean in a pool; without one there must be one unit alone."""
+    """Return the unit that a name means in a pool. Without a name the pool must have one unit alone."""
     if name is not None:
         return pool.find_unit(name)
     units = pool.parts[0].units
@@ -300,7 +298,7 @@ def _unit_in(pool: Pool, name: str | None) -> Unit | None:
 
 
 def capacity_of(pool: Pool, unit: Unit) -> Links:
-    """What the number of a unit in a pool is made of."""
+    """Return the links of the number of a unit in a pool."""
     found = list(multiplied(pool.at / "nodes" / "count"))
     for part in pool.parts:
         found += per_node_of(part, unit)
@@ -310,7 +308,7 @@ def capacity_of(pool: Pool, unit: Unit) -> Links:
 
 
 def per_node_of(part: Pool, unit: Unit) -> Links:
-    """What the number of a unit on each node is made of, by how this part of a pool is shared."""
+    """Return the links of the number of a unit on each node of a part of a pool."""
     if part.find_unit(unit.name) is None:
         return ()
     found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
@@ -325,7 +323,7 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
-    """Where a layout counts instances of a profile; for whole GPUs, where it says which GPUs stay whole."""
+    """Yield the places that count instances of a profile, or for whole GPUs those that say which stay whole."""
     yield from _profiles(layout, profile)
     for entry in layout.entries:
         if entry.at.path[-1] != "instances":
@@ -340,19 +338,19 @@ def _profiles(layout: Layout, profile: str) -> Iterator[Origin]:
 
 
 def places_of_profiles(layout: Layout) -> Iterator[tuple[str, Origin]]:
-    """Each profile that a layout names, with where it says how many instances of it there are to be."""
+    """Yield each profile of a layout, with the place of its count."""
     for entry in layout.entries:
         yield from ((profile, at) for profile in entry.instances for at in instances_of(entry, profile))
 
 
 def instances_of(entry: LayoutEntry, profile: str) -> Iterator[Origin]:
-    """Where an entry counts instances of a profile, if it does."""
+    """Yield the place at which an entry counts instances of a profile, if it does."""
     if profile in entry.instances:
         yield entry.at / profile if entry.at.path[-1] == "instances" else entry.at / "instances" / profile
 
 
 def tolerations_of(pool: Pool) -> Routes:
-    """Each toleration of a pool's taints, by its index."""
+    """Yield the links of each toleration of a pool's taints, by its index."""
     for index, taint in enumerate(pool.taints):
         if taint.is_default:
             yield (index,), default_taint_of(pool, taint)
@@ -364,12 +362,12 @@ def tolerations_of(pool: Pool) -> Routes:
 
 
 def default_taint_of(pool: Pool, taint: Taint) -> Links:
-    """A pool has the cluster's taint while none of its own keeps pods off."""
+    """Return the links of the cluster's taint, which a pool has while none of its own keeps pods off."""
     return chosen(taint.at, *(own.at / "effect" for own in pool.taints if not own.is_default))
 
 
 def exporter_of(plan: Plan) -> Links:
-    """What decides what the DCGM exporter collects, and can do."""
+    """Return the links that decide what the DCGM exporter collects and supports."""
     monitoring, operator = plan.cluster.monitoring, plan.cluster.gpu_operator
     if monitoring is None:
         return ()
@@ -378,20 +376,23 @@ def exporter_of(plan: Plan) -> Links:
 
 
 def shared_pods_of(plan: Plan) -> Links:
-    """What decides whether the exporter is told of pods on shared GPUs: of several pools that share, none by itself."""
+    """Return the links that decide whether the exporter names pods on shared GPUs.
+
+    Of several such pools none decides.
+    """
     sharing = [links for pool in plan.parts if (links := _unnoticed(plan, pool))]
     only = choosing(sharing[0]) if len(sharing) == 1 else ()
     return (*exporter_of(plan), *chosen(plan.cluster.at / "platform"), *only)
 
 
 def _unnoticed(plan: Plan, pool: Pool) -> Links:
-    """What chooses the resources of a pool that the exporter must be told of."""
+    """Return the links of a pool's resources that the exporter's settings must name."""
     found = [unit for unit in pool.units if unit.resource in unnoticed_resources(plan)]
     return tuple(link for unit in found for link in resource_of(pool, unit))
 
 
 def taints_of(plan: Plan) -> Links:
-    """What keeps pods off the nodes of pools."""
+    """Return the links of all taints that keep pods off the nodes of pools."""
     written = [taint.at for pool in plan.pools for taint in pool.taints if not taint.is_default]
     texts = (taint / field for taint in written for field in ("key", "value", "effect"))
     lists = (pool.at / "taints" for pool in plan.pools)
@@ -399,18 +400,18 @@ def taints_of(plan: Plan) -> Links:
 
 
 def claims_of(plan: Plan) -> Links:
-    """What decides whether devices are had by claims: what one pool says holds for all (GPU566)."""
+    """Return the links that decide whether devices are claimed. All pools do it alike (GPU566)."""
     return chosen(plan.pools[0].at / "allocation") if plan.pools else ()
 
 
 def labels_of(plan: Plan, pool: Pool) -> Routes:
-    """Each label of a pool's nodes, by its key."""
+    """Yield the links of each label of a pool's nodes, by its key."""
     for key in pool.labels:
         yield (key,), label_of(plan, pool, key)
 
 
 def label_of(plan: Plan, pool: Pool, key: str) -> Links:
-    """What one of the labels comes from: gpuplan's own win over those of the policy."""
+    """Return the links of a label of nodes. gpuplan's own labels override those of the policy."""
     if key == MIG_CONFIG_LABEL:
         return mig_config_of(pool)
     if key == MIG_MANAGER_LABEL and isinstance(pool.sharing, DynamicMig):
@@ -428,14 +429,14 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
 
 
 def mig_config_of(pool: Pool) -> Links:
-    """What decides the value of `nvidia.com/mig.config`, if there is one."""
+    """Return the links of the value of `nvidia.com/mig.config`."""
     if not isinstance(pool.sharing, Mig):
         return (*chosen(pool.at / "gpu"), *has_mig_of(pool.gpu))
     return (*_layout_of(pool), *config_name(pool.sharing.layout))
 
 
 def _moved_config(pool: Pool) -> Links:
-    """Nodes that a rollout has moved have a file of their own, unless one is right for both ways of MIG."""
+    """Return the links of the file of moved nodes, which is another one unless one file fits both ways of MIG."""
     rollout = pool.spec.rollout
     if pool.sharing.at.path[: len(pool.at.path) + 1] != (*pool.at.path, "rollout"):
         return ()
@@ -445,13 +446,13 @@ def _moved_config(pool: Pool) -> Links:
 
 
 def meaning_of(plan: Plan, pool: Pool) -> tuple[Origin, ...]:
-    """Where it says what the pool's own name means in the device plugin's file, if a document does."""
+    """Return the places of documents that define the pool's own key in the device plugin's file."""
     kept = (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
     return tuple(item.at / field for item in kept if item.spec.key == pool.keys.own for field in ("key", "config"))
 
 
 def plugin_key_of(plan: Plan, pool: Pool) -> Links:
-    """A key that the pool keeps, or one that says what its file does, as where its own is retained for another."""
+    """Return the links of a pool's key: a kept one, its own name, or a hash of its file."""
     is_kept = pool.spec.names.device_plugin_config is not None
     choice = (pool.at / "names" if is_kept else plan.cluster.gpu_operator.at) / "devicePluginConfig"
     if pool.keys.meaning is None and not pool.keys.by_content:
@@ -469,9 +470,9 @@ def plugin_key_of(plan: Plan, pool: Pool) -> Links:
 
 
 def rules_group_of(cluster: Cluster) -> Links:
-    """What chooses the API group of the NodeFeatureRules that the cluster's NFD reads.
+    """Return the links of the API group of the NodeFeatureRules that the cluster's NFD reads.
 
-    OpenShift's NFD has had one of its own, so that it no longer matters on newer releases whose NFD it is.
+    OpenShift's older NFD has a group of its own. On newer releases it does not matter whose NFD runs.
     """
     operator, release = cluster.gpu_operator, chosen(cluster.at / "kubernetes")
     if nfd_operator(cluster.spec.kubernetes).rules_group == UPSTREAM_RULES:
@@ -484,12 +485,12 @@ def rules_group_of(cluster: Cluster) -> Links:
 
 
 def node_of(pool: Pool, name: str) -> Links:
-    """Where a pool names one of its nodes; where it has a pattern, a rollout does."""
+    """Return the links of a node's name in its pool or, if the pool has a pattern, in the rollout."""
     return copied(*(_listed_names(pool).places_of((name,)) or moved_names(pool).places_of((name,))))
 
 
 def names_of(pool: Pool, names: Iterable[str]) -> Routes:
-    """Some of a pool's nodes, by their number among them: they are sorted."""
+    """Yield the links of some of a pool's nodes, by their index in sorted order."""
     found = sorted(names)
     moved = moved_names(pool)
     if set(found) <= set(moved.names):
@@ -512,7 +513,7 @@ class _Names(NamedTuple):
         return self.places_of(self.names)
 
     def places_of(self, names: Collection[str]) -> tuple[Origin, ...]:
-        """Where each of these stands, if it does; many of them stand for the list, which says more than all of them."""
+        """Return the place of each of these names. If there are many it is the place of the list."""
         found = tuple(self.at / index for index, name in enumerate(self.names) if name in names)
         return (self.at,) if len(found) > _MANY else found
 
@@ -533,24 +534,24 @@ def moved_names(pool: Pool) -> _Names:
 
 
 def products_of(gpu: Gpu) -> Links:
-    """What makes the names of a model's boards: the catalog, or the platform's own document."""
+    """Return the links of the names of a model's boards: the catalog, or the platform's own document."""
     return facts(gpu_fact(gpu, "products")) if gpu.written_at is None else copied(gpu.written_at / "products")
 
 
 def ids_of(gpu: Gpu) -> Links:
-    """What makes the PCI ids of a model's boards."""
+    """Return the links of the PCI ids of a model's boards."""
     if gpu.written_at is None:
         return facts(gpu_fact(gpu, "pci"))
     return chosen(*(gpu.written_at / "pci" / index for index in range(len(gpu.pci))))
 
 
 def has_mig_of(gpu: Gpu) -> Links:
-    """What says whether a model has MIG, where a document does."""
+    """Return the links that say whether a model has MIG. A model of the catalog has none."""
     return () if gpu.written_at is None else chosen(gpu.written_at / "mig")
 
 
 def profile_of(gpu: Gpu, name: str) -> Links:
-    """What makes what a MIG profile of a model is."""
+    """Return the links of the facts of a model's MIG profile."""
     if gpu.written_at is None:
         return facts(profile_fact(gpu, gpu.current_name(name)))
     return chosen(gpu.written_at / "mig" / "lgip", gpu.written_at / "mig" / "lgipp")
@@ -560,7 +561,7 @@ def profile_of(gpu: Gpu, name: str) -> Links:
 
 
 def default_priority_of(plan: Plan) -> Links:
-    """What makes the priority of pods that name no class."""
+    """Return the links of the priority of pods that name no class."""
     for priority in plan.priority_classes:
         if priority.spec.default:
             return (*copied(priority.at / "value"), *chosen(priority.at / "default"))
@@ -571,7 +572,7 @@ def default_priority_of(plan: Plan) -> Links:
 
 
 def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
-    """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
+    """Return the links of a quota's cap in one namespace: its split, or the way in which the scheduler caps."""
     if quota.split:
         return copied(quota.at / "split" / namespace)
     is_limit = plan.cluster.cap is not Cap.GUARANTEED and quota.spec.limit is not None
@@ -579,7 +580,7 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
 
 
 def class_cap_of(plan: Plan, quota: Quota, namespace: str, priority_class: str) -> Links:
-    """What caps the units of a quota for pods of a class in one namespace: its own limit, if the cap is no less."""
+    """Return the links of a quota's cap for pods of a class in one namespace."""
     whole = cap_of(plan, quota, namespace)
     if priority_class not in quota.class_limits:
         return whole
@@ -590,7 +591,7 @@ def class_cap_of(plan: Plan, quota: Quota, namespace: str, priority_class: str) 
 
 
 def caps_of(plan: Plan) -> Links:
-    """What chooses between numbers and queues; where the policy does not say it, the scheduler does, or the version."""
+    """Return the links of the way of capping: the policy's, or the scheduler and the version of Kubernetes."""
     if plan.cluster.scheduler.spec.cap is not None:
         return _settings(plan, "cap")
     by_version = admission_of(plan) if plan.scheduler.caps_in_queues else ()
@@ -598,12 +599,12 @@ def caps_of(plan: Plan) -> Links:
 
 
 def limit_of(quota: Quota) -> Origin:
-    """Where a quota says how much there may be at most."""
+    """Return the place of a quota's limit, which may be its guarantee."""
     return quota.at / ("guaranteed" if quota.spec.limit is None else "limit")
 
 
 def compute_of(quota: Quota, counted: Counted, field: str) -> Links:
-    """What makes the `guaranteed` or the `limit` of CPU, memory or pods: what the quota says, or its units' part."""
+    """Return the links of `guaranteed` or `limit` of CPU, memory or pods: fields of the quota, or of its units."""
     found = quota.find_compute(counted)
     if found is None:
         return ()
@@ -618,7 +619,7 @@ def compute_of(quota: Quota, counted: Counted, field: str) -> Links:
 
 
 def counted_in(plan: Plan) -> Links:
-    """What makes CPU, memory or pods of pools counted: what quotas say, or what follows from their units."""
+    """Return the links that make CPU, memory or pods of pools counted: fields of quotas, or nodes of pools."""
     found = [(quota, part) for tenant in plan.tenants for quota in tenant.quotas for part in quota.compute]
     nodes = (quota.pool.at / "nodes" / part.counted.value for quota, part in found if part.is_derived)
     places = (place for quota, part in found for place in (part.at, quota.at / "pool"))
@@ -626,13 +627,13 @@ def counted_in(plan: Plan) -> Links:
 
 
 def names_of_counted(plan: Plan) -> Links:
-    """The names of the pools that have some of it."""
+    """Return the links of the names of pools whose CPU, memory or pods are counted."""
     pools = {quota.pool.name: quota.pool for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
     return named(*pools.values())
 
 
 def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) -> Links:
-    """What makes what a guarantee of CPU, memory or pods leaves; ``tree`` is the one of what is counted."""
+    """Return the links of the rest of a guarantee of CPU, memory or pods. ``tree`` is the tree of what is counted."""
     found = compute_of(quota, counted, "guaranteed")
     within = [part for part in tree.nested_quotas if part.whole.at == quota.at]
     for part in within:
@@ -644,7 +645,7 @@ def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) 
 
 
 def _unit_of_node(quota: Quota, counted: Counted) -> Links:
-    """What makes a unit's part of the node's CPU or memory: its weight, that of all units, and what the node has."""
+    """Return the links of a unit's part of the node's CPU or memory: weights of all units, and the node's amounts."""
     pool = quota.pool
     nodes = pool.at / "nodes"
     units = (link for part in pool.parts for unit in part.units for link in per_node_of(part, unit))
@@ -657,7 +658,7 @@ def _unit_of_node(quota: Quota, counted: Counted) -> Links:
 
 
 def _size_of(part: Pool, unit: Unit) -> Links:
-    """What a unit weighs, where it is a part of a GPU."""
+    """Return the links of a unit's weight if it is a partition."""
     if not isinstance(part.sharing, Mig) or unit.name == "gpu":
         return ()
     is_sized = part.sharing.spec.strategy is not MigStrategy.SINGLE
@@ -666,7 +667,7 @@ def _size_of(part: Pool, unit: Unit) -> Links:
 
 
 def compute_cap_of(plan: Plan, quota: Quota, counted: Counted) -> Links:
-    """What caps CPU, memory or pods of a quota in a namespace: what the scheduler says is capped, by parts of units."""
+    """Return the links of a quota's cap on CPU, memory or pods in a namespace."""
     found = quota.find_compute(counted)
     if found is None:
         return ()
@@ -680,7 +681,7 @@ def compute_cap_of(plan: Plan, quota: Quota, counted: Counted) -> Links:
 
 
 def in_gpus(quota: Quota, amount: Links) -> Links:
-    """What makes an amount of units in GPUs: whole ones cost one each, and so do devices that are claimed."""
+    """Return the links of an amount of units in GPUs. Whole GPUs and claimed devices cost one each."""
     pool, part = quota.pool, quota.pool.part_with(quota.unit)
     found: Links = ()
     if isinstance(part.sharing, Mig) and quota.unit.name != "gpu":
@@ -694,7 +695,7 @@ def in_gpus(quota: Quota, amount: Links) -> Links:
 
 
 def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
-    """What makes what a guarantee leaves when those that lie within it are taken off."""
+    """Return the links of what remains of a guarantee after those within it are subtracted."""
     found = copied(quota.at / "guaranteed")
     for part in tree.nested_quotas:
         if part.holder is tenant and part.quota.key == quota.key:
@@ -703,10 +704,3 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
             found += chosen(part.quota.at / "pool", part.quota.at / "unit")
             found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
     return adding(found) if len(found) > 1 else found
-
-
-def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing | MigTimeSlicing]:
-    """The ways in which pools are shared by turns."""
-    for pool in pools:
-        if isinstance(pool.shares, TimeSlicing | MigTimeSlicing):
-            yield pool.shares

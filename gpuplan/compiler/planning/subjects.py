@@ -1,4 +1,4 @@
-"""Which documents of the policy parts of a plan were made of: what objects are about."""
+"""The documents of the policy that parts of a plan were made of, which objects are about."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def subject_of(part: Part) -> Subject:
 
 
 def about(*parts: Part) -> tuple[Subject, ...]:
-    """The documents of these parts, each once, and those of the platform's own GPU models that they name.
+    """Return the documents of these parts, each once, and those of the platform's own GPU models that they name.
 
     The parts of a pool that a rollout divides are one pool.
     """
@@ -53,16 +53,16 @@ def _models(part: Part) -> Iterator[Subject]:
 
 
 def every(*kinds: type[Part]) -> tuple[Subject, ...]:
-    """All documents of these kinds, where thousands of objects follow from hundreds of documents."""
+    """Return subjects that mean all documents of these kinds, since thousands of objects may follow from hundreds."""
     return tuple(Subject(_KINDS[kind], "") for kind in kinds)
 
 
 RESOURCES: Final = every(Pool, Layout, OwnGpu, Retained)
-"""What says which resources and devices a cluster hands out, or may hand out."""
+"""The kinds of documents that decide which resources and devices a cluster may hand out."""
 
 
 def families(tree: Tree) -> Mapping[str, tuple[Tenant, ...]]:
-    """The tenants that are part of one, by the name of each of them: what one has follows from what the others have."""
+    """Return all tenants of the same tree by each one's name. What one has follows from what the others have."""
     found: dict[str, list[Tenant]] = {}
     for tenant in tree.tenants:
         found.setdefault(tree.path(tenant)[-1].name, []).append(tenant)

@@ -1,4 +1,4 @@
-"""What Argo CD and Flux read: the names of the objects that sync a cluster's folders, and annotations on objects."""
+"""Names that Argo CD and Flux read: of the objects that sync a cluster's folders, and of annotations."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -12,17 +12,16 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.documents import TOO_LARGE
 from gpuplan.compiler.planning.amounts import compute_of
-from gpuplan.compiler.planning.capping import caps_in_queue
 from gpuplan.compiler.planning.context import Context
 from gpuplan.compiler.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.compiler.planning.pools import has_unclear_units
 from gpuplan.compiler.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
-from gpuplan.compiler.planning.schedulers import traits_of
+from gpuplan.compiler.planning.schedulers import caps_in_queue, traits_of
 from gpuplan.compiler.policy import models
 
 
 def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenant:
-    """The tenant with those grants and classes that exist; each that does not is a finding."""
+    """Return the tenant with the quotas and classes that exist. Each unknown name is a finding."""
     spec = tenant.spec
     named = (
         context.refer("PriorityClass", name, origin, context.classes)
@@ -41,7 +40,7 @@ def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenan
 
 
 MOST_LEVELS: Final = 64
-"""Of tenants above each other. Whoever walks from one to the top may then do so for each."""
+"""The most levels of tenants. It bounds walks from each tenant to the top."""
 
 
 def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
@@ -66,7 +65,7 @@ def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
 
 
 def amount(number: float) -> Amount:
-    """A whole number as an int, any other exactly as it was written."""
+    """Return a whole number as an int, and any other exactly as it was written."""
     return int(number) if number == int(number) else Decimal(str(number))
 
 
@@ -76,7 +75,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.Ten
     if pool is None or unit is None:
         return None
     guaranteed = amount(quota.guaranteed)
-    limit = _limit(quota.limit, guaranteed)
+    limit = guaranteed if quota.limit is None else None if isinstance(quota.limit, str) else amount(quota.limit)
     split = {name: amount(number) for name, number in quota.split.items()}
     capped = _capped(context, unit, guaranteed, limit)
     found = Quota(
@@ -96,7 +95,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.Ten
 
 
 def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | None) -> Amount | None:
-    """What a ResourceQuota allows of it; where queues cap, it refuses what nobody may have, and no more."""
+    """Return the cap of a ResourceQuota, or None without one. If queues cap it refuses only what nobody may have."""
     match context.cap:
         case models.Cap.LIMIT:
             return limit
@@ -109,24 +108,18 @@ def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | No
             assert_never(unknown)
 
 
-def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
-    if limit is None:
-        return guaranteed
-    return None if isinstance(limit, str) else amount(limit)
+def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, asked_by: str) -> Unit | None:
+    """Return the unit that a quota or a workload at ``at`` names, or the only one of its pool.
 
-
-def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
-    """The unit that a quota or a workload at ``at`` names, or the only one of its pool.
-
-    Where what the pool hands out is not clear there is none, and nothing to say of it.
+    It is None without a finding if a mistake elsewhere hides what the pool hands out.
     """
     if has_unclear_units(pool):
         return None
-    return _only_unit(context, at, pool, what) if name is None else _named_unit(context, at, name, pool)
+    return _only_unit(context, at, pool, asked_by) if name is None else _named_unit(context, at, name, pool)
 
 
-def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
-    """The unit of a pool that hands out one.
+def _only_unit(context: Context, at: Origin, pool: Pool, asked_by: str) -> Unit | None:
+    """Return the unit of a pool that hands out only one.
 
     A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
     """
@@ -134,7 +127,7 @@ def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | No
     if len(units) > 1:
         finding = Finding(
             at,
-            f"{what} on pool `{pool.name}` needs a unit",
+            f"{asked_by} on pool `{pool.name}` needs a unit",
             label="which unit is counted",
             notes=(_offer(pool),),
             help=f"add `unit:` with one of {listing([unit.name for unit in units], None, 'or')}",
@@ -148,19 +141,22 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
     unit = pool.find_unit(name)
     if unit is None and pool.units:
         meant = _meant_unit(name, pool)
+        way_out = f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
+        if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
+            way_out = f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
         finding = Finding(
             at / "unit",
             f"pool `{pool.name}` does not hand out `{name}`",
             label=f"did you mean `{meant}`" if meant else "not handed out here",
             notes=(_offer(pool), *_large_enough(name, pool)),
-            help=f"write `unit: {meant}`" if meant else _ways_out(name, pool),
+            help=f"write `unit: {meant}`" if meant else way_out,
         )
         context.report(UNKNOWN_UNIT, finding)
     return unit
 
 
 def _meant_unit(name: str, pool: Pool) -> str | None:
-    """The unit whose resource, or the end of it, was written instead of its name, or that is spelt otherwise.
+    """Return the unit that was probably meant, by its resource, the end of the resource, or a similar spelling.
 
     What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
     """
@@ -171,33 +167,24 @@ def _meant_unit(name: str, pool: Pool) -> str | None:
     if found := next(by_resource, None):
         return found
     names = [unit.name for unit in pool.units]
-    return misspelling(name, names) or _of_these_numbers(name, names)
+    if close := misspelling(name, names):
+        return close
+    # The numbers of a profile in a name that is none: `1g10`, `mig-1g.10g`.
+    numbers = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
+    return next((unit for unit in names if numbers and unit == f"{numbers[1]}g.{numbers[2]}gb"), None)
 
 
 _WITHOUT_PROFILE = ("gpu", "shared", "fraction")
 
 
-def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:
-    """The one profile with the slices and the memory of a name that is no profile: `1g10`, `mig-1g.10g`."""
-    written = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
-    found = [item for item in profiles if written and item == f"{written[1]}g.{written[2]}gb"]
-    return found[0] if found else None
-
-
 def _large_enough(name: str, pool: Pool) -> Iterator[str]:
-    """Which unit has as much memory as one that the pool's model knows and the pool does not hand out."""
+    """Yield a note with the smallest unit that has as much memory as a profile that the pool does not hand out."""
     profile = pool.gpu.find_profile(name)
     wanted = profile.memory_mib if profile else None
     larger = [unit for unit in pool.units if wanted and unit.memory_mib is not None and unit.memory_mib >= wanted]
     if larger:
         smallest = min(larger, key=lambda unit: unit.memory_mib or 0)
         yield f"the smallest of them with the memory of `{name}` is `{smallest.name}`"
-
-
-def _ways_out(name: str, pool: Pool) -> str:
-    if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
-        return f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
-    return f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
 
 
 def _offer(pool: Pool) -> str:

@@ -73,11 +73,11 @@ class Tree(Value, eq=False):
         return self._children.get(tenant.name, ())
 
     def is_divided(self, tenant: Tenant) -> bool:
-        """Whether others are part of it."""
+        """Whether other tenants are part of it."""
         return tenant.name in self._children
 
     def above(self, tenant: Tenant) -> Sequence[Tenant]:
-        """The parent, its parent and so on."""
+        """Return the parent, its parent and so on."""
         route = self._routes.get(tenant.name)
         if route is not None:
             return route
@@ -90,7 +90,7 @@ class Tree(Value, eq=False):
 
     @cached_property
     def _routes(self) -> Mapping[str, Sequence[Tenant]]:
-        """Of all that hang from no circle."""
+        """The tenants above each tenant that hangs from no circle."""
         found: dict[str, Sequence[Tenant]] = {}
         for tenant in self.downward:
             parent = self.find(tenant.parent)
@@ -98,12 +98,12 @@ class Tree(Value, eq=False):
         return found
 
     def path(self, tenant: Tenant) -> tuple[Tenant, ...]:
-        """The tenant and all that it is part of, the top one last."""
+        """Return the tenant and all that it is part of, the top one last."""
         return (tenant, *self.above(tenant))
 
     @cached_property
     def downward(self) -> Sequence[Tenant]:
-        """Each after the one that it is part of, and directly before those that are part of it."""
+        """The tenants, each after its parent and directly before its children."""
         found: list[Tenant] = []
         waiting = list(reversed(self.roots))
         while waiting:
@@ -116,7 +116,10 @@ class Tree(Value, eq=False):
 
     @cached_property
     def _holders(self) -> Mapping[UnitKey, Mapping[str, tuple[Tenant, Quota]]]:
-        """By unit, who has a quota on it. The first of a tenant's counts; a second one is reported for itself."""
+        """The tenants with a quota on each unit.
+
+        Only the first quota of a tenant counts, and a check reports a second.
+        """
         found: dict[UnitKey, dict[str, tuple[Tenant, Quota]]] = {}
         for tenant in self.tenants:
             for quota in tenant.quotas:
@@ -124,7 +127,7 @@ class Tree(Value, eq=False):
         return found
 
     def holders(self, unit: UnitKey) -> Iterable[tuple[Tenant, Quota]]:
-        """The tenants that have a quota on a unit, with it, in their order."""
+        """Return the tenants that have a quota on a unit, with the quota, in their order."""
         return self._holders.get(unit, {}).values()
 
     def find_quota(self, tenant: Tenant, unit: UnitKey) -> Quota | None:
@@ -174,7 +177,7 @@ class Tree(Value, eq=False):
 
     @cached_property
     def together(self) -> Mapping[str, Sequence[Quota]]:
-        """What each tenant has with all that are part of it: its own quotas, and the outermost below of other units."""
+        """The quotas of each tenant with all below it: its own, and the outermost ones below on other units."""
         found: dict[str, Sequence[Quota]] = {}
         for tenant in reversed(self.downward):
             own = {quota.key for quota in tenant.quotas}
@@ -183,14 +186,14 @@ class Tree(Value, eq=False):
         return {tenant.name: found[tenant.name] for tenant in self.downward}
 
     def left_over(self, tenant: Tenant, unit: UnitKey) -> Amount:
-        """What remains of a guarantee when those that lie within it are taken off; never less than nothing.
+        """Return what remains of a guarantee after those within it are subtracted, at least 0.
 
         So what remains to all tenants adds up to what all tenants are guaranteed.
         """
-        return max(self._left.get((tenant.name, unit), 0), 0)
+        return max(self._remainders.get((tenant.name, unit), 0), 0)
 
     @cached_property
-    def _left(self) -> Mapping[_Place, Amount]:
+    def _remainders(self) -> Mapping[_Place, Amount]:
         left: dict[_Place, Amount] = {}
         for tenant in self.tenants:
             for quota in tenant.quotas:

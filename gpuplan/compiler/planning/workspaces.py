@@ -1,4 +1,4 @@
-"""What a workspace has beside its program: the files and the variable that end it when nobody works in it."""
+"""The files and the variable that end a workspace when nobody works in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES: Final = "/etc/workload"
 """Where a container has the files of its workload."""
 
 SETTINGS: Final = "jupyter_server_config.json"
-"""What a Jupyter server reads of every folder of its search path, JSON after Python (`load_config_file` in
+"""The file that a Jupyter server reads in every folder of its search path, JSON after Python (`load_config_file` in
 `jupyter_core/application.py`, `_load_config_files` in `traitlets/config/application.py`)."""
 
 SEARCH_PATH: Final = "JUPYTER_CONFIG_PATH"
@@ -30,23 +30,21 @@ _LOOKS_EVERY: Final = 60
 
 
 def files_of(workload: Workload) -> Mapping[str, str]:
-    """The files of a workload's container by name, those of the policy and what ends it when it is idle."""
-    return {**workload.spec.config, **({SETTINGS: _ending_after(workload.idle)} if workload.idle else {})}
+    """Return the files of a workload's container by name: those of the policy, and settings that end it when idle."""
+    files = dict(workload.spec.config)
+    if workload.idle:
+        files[SETTINGS] = json.dumps(_settings(seconds(workload.idle)), indent=2) + "\n"
+    return files
 
 
-def _ending_after(idle: str) -> str:
-    """What ends kernels and terminals that nobody uses, and the server when it has none and nobody asks it anything.
+def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
+    """Return settings by class that end unused kernels and terminals after ``length`` seconds, and then the server.
 
     A kernel that computes is never idle; one that waits is, also where somebody's browser still shows it. A terminal is
     when nothing is typed and nothing written, whatever runs in it. (`cull_kernels` in
     `jupyter_server/services/kernels/kernelmanager.py` and `shutdown_no_activity` in `jupyter_server/serverapp.py`,
     2.21; `_cull_inactive_terminal` and `pre_pty_read_hook` in `jupyter_server_terminals/terminalmanager.py`, 0.5.)
     """
-    return json.dumps(_settings(seconds(idle)), indent=2) + "\n"
-
-
-def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
-    """By the class that has them; ``length`` is in seconds."""
     return {
         "ServerApp": {"shutdown_no_activity_timeout": length},
         "MappingKernelManager": {
@@ -73,8 +71,10 @@ class Overruling(NamedTuple):
 
 
 def overruling(workload: Workload) -> Iterator[Overruling]:
-    """What is said on the command line wins over files; `--config` has the server look into one folder, and for that
-    name alone (`load_config_file` in `jupyter_core/application.py`, 5.9).
+    """Yield words of the command line that override the files.
+
+    The command line wins over files, and `--config` makes the server look for that name alone, in one folder
+    (`load_config_file` in `jupyter_core/application.py`, 5.9).
     """
     said = {setting for settings in _settings(0).values() for setting in settings}
     for field, items in (("command", workload.spec.command), ("args", workload.spec.args)):
@@ -86,14 +86,11 @@ def overruling(workload: Workload) -> Iterator[Overruling]:
                 continue
             if name in said and name != option.removeprefix("--"):
                 yield Overruling(field, index, name)
-            if name in _FILE_OPTIONS and not _is_own(value if has_value else after):
+            file = value if has_value else after
+            # The server reads its file as Python and as JSON, whatever the suffix.
+            if name in _FILE_OPTIONS and file.rpartition(".")[0] != f"{FILES}/{SETTINGS.rpartition('.')[0]}":
                 yield Overruling(field, index, None)
 
 
 _FILE_OPTIONS: Final = ("config", "config_file")
 """`config_file` is the setting of a class that `--config` is short for (`_jupyter_aliases` there)."""
-
-
-def _is_own(file: str) -> bool:
-    """Whether it is the file that ends the server, which is read as Python and as JSON, whatever its name ends in."""
-    return file.rpartition(".")[0] == f"{FILES}/{SETTINGS.rpartition('.')[0]}"

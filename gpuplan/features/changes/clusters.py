@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuplan.compiler.admission.policies import left_out
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.grants import grace_seconds, has_admission_policies, runtime_class
 from gpuplan.compiler.planning.kueue import frameworks, root_cohort

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import nvidia_drivers
-from gpuplan.compiler.base.bodies import section, without
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.plain import section, without
 from gpuplan.compiler.manifests import Subject
-from gpuplan.compiler.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, group_of
+from gpuplan.compiler.planning.gpu_operator import DriverGroup, are_drivers_by_pool, driver_groups, group_of
 from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.features.changes.capacity import all_pods, pods_on
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of

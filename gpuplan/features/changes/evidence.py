@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, assert_never
 
-from gpuplan.compiler.base.bodies import Body, items, value_of
+from gpuplan.compiler.base.plain import Body, items, value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.manifests import Identity, identity_of

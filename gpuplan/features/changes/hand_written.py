@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.manifests import Identity, Subject, identity_of
 from gpuplan.compiler.planning.layouts import content_hash
-from gpuplan.compiler.planning.node_patterns import find_other_name
+from gpuplan.compiler.planning.node_patterns import find_other_name, find_pattern, has_node
 from gpuplan.compiler.planning.plan import (
     Component,
     HandWritten,
@@ -22,7 +22,6 @@ from gpuplan.compiler.planning.plan import (
     RetainedNodes,
     RetainedObject,
 )
-from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.features.changes.meaning import means_same

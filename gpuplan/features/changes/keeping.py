@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.compiler.planning.node_patterns import find_common_name
+from gpuplan.compiler.planning.node_patterns import find_common_name, find_pattern, has_node
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Nodes, Pool, RetainedNodes
-from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.features.changes.meanwhile import is_label_gone_between
 from gpuplan.features.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.features.changes.orders import BadOrder, Hazard, bad_orders

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, assert_never
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, lines
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.kinds import Disturbance, Immutable, Judgement, Kind, Route, assume_kind, route_of
 from gpuplan.compiler.manifests.quantities import parse_quantity
-from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.compiler.planning.grants import RDMA_LABEL, SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Stage
-from gpuplan.compiler.planning.rdma import RDMA_LABEL
 from gpuplan.features.changes.node_rules import class_of_arrival, class_of_labels, class_of_rules, rules_of
 
 

@@ -8,9 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.planning.node_patterns import NodePattern, find_common_name, find_name, find_other_name, parse
+from gpuplan.compiler.planning.node_patterns import (
+    NodePattern,
+    find_common_name,
+    find_name,
+    find_other_name,
+    find_pattern,
+    has_node,
+    parse,
+)
 from gpuplan.compiler.planning.plan import Nodes, Plan, Pool, Stage
-from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes.model import NodeImpact
 from gpuplan.features.changes.step import Step

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from pydantic import BaseModel
 
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.plan import said
+from gpuplan.compiler.planning.plan import values_of
 
 _DERIVED = "placed"
 """Follows from what stands beside it, and takes long to compare."""
@@ -28,5 +28,5 @@ def meaning(part: object) -> object:
     if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
         return tuple(meaning(value) for value in part)
     if isinstance(part, BaseModel | tuple) or is_dataclass(part):
-        return type(part).__name__, {name: meaning(value) for name, value in said(part) if name != _DERIVED}
+        return type(part).__name__, {name: meaning(value) for name, value in values_of(part) if name != _DERIVED}
     return part

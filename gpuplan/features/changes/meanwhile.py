@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.bodies import mappings, section
+from gpuplan.compiler.base.plain import mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
-from gpuplan.compiler.catalog import resource_suffix
 from gpuplan.compiler.catalog.operators import nearest_line
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Layout, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Layout, Mig, Plan, Pool
 from gpuplan.compiler.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.features.changes.nodes import Transition
 from gpuplan.features.changes.step import Step
@@ -171,7 +171,7 @@ def _devices(layout: Layout | None, gpus: int, strategy: str) -> Iterator[tuple[
         else:
             for name, count in entry.instances.items():
                 is_single = strategy == MigStrategy.SINGLE
-                resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
+                resource = GPU_RESOURCE if is_single else mig_resource(name)
                 yield from [(resource, name)] * max(count, 0)
 
 

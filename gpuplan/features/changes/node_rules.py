@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body, items, mappings, section, without
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, items, mappings, section, without
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.node_patterns import NodePattern, find_common_name, find_other_name
+from gpuplan.compiler.planning.node_patterns import NodePattern, find_common_name, find_other_name, find_pattern
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
-from gpuplan.compiler.planning.pool_nodes import find_pattern
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 
 Counts = Mapping[str, int]

@@ -7,9 +7,14 @@ from dataclasses import replace
 from itertools import product
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.node_patterns import NodePattern, find_common_name, find_other_name
+from gpuplan.compiler.planning.node_patterns import (
+    NodePattern,
+    find_common_name,
+    find_other_name,
+    find_pattern,
+    has_node,
+)
 from gpuplan.compiler.planning.plan import Nodes, Plan, Pool
-from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.features.changes.model import NodeImpact
 from gpuplan.features.changes.step import Step

@@ -12,9 +12,9 @@ from gpuplan.compiler.backends import runai
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_VALUES_FILE
 from gpuplan.compiler.backends.partitions import is_kept
-from gpuplan.compiler.base.bodies import Body, mappings, section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, mappings, section, value_of
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.operands import HELM, Setup
 from gpuplan.compiler.documents import read_text

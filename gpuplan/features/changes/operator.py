@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names, device_plugin, mig_parted, settings
-from gpuplan.compiler.base.bodies import section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.plain import section, value_of
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.operands import (
     AUTO_UPGRADE,
@@ -21,10 +21,9 @@ from gpuplan.compiler.catalog.operands import (
     sections,
 )
 from gpuplan.compiler.catalog.operators import default_driver
-from gpuplan.compiler.planning.drivers import are_drivers_by_pool, has_default_driver
+from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, closing_environment, has_default_driver
 from gpuplan.compiler.planning.plan import UNREAD, GpuOperator, Plan, Stage
 from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
-from gpuplan.compiler.planning.visible_devices import closing_environment
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.capacity import all_pods
 from gpuplan.features.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.documents.listed import Wanted, find_objects
+from gpuplan.compiler.planning.node_patterns import find_pattern, has_node
 from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
-from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.planning.serving import canary_name
 from gpuplan.features.changes.model import Change, NodeImpact
 

@@ -11,10 +11,10 @@ from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.planning.appliers import find_applier_to_nodes
+from gpuplan.compiler.planning.gpu_operator import boards_of
 from gpuplan.compiler.planning.grants import refuses_more_than_one
 from gpuplan.compiler.planning.kueue import counted_units, flavor_name
 from gpuplan.compiler.planning.layouts import entry_of, is_divided_alike
-from gpuplan.compiler.planning.node_features import boards_of
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -738,7 +738,7 @@ def _chosen(pool: Pool) -> str:
 
 
 def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and step.after.scheduler.places_by_pool:
+    if old.spec.placement is not new.spec.placement and step.after.scheduler.supports("placement"):
         how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
         what = f"pods are placed otherwise: {how}"
         yield Change(*of(step.after, new), ChangeClass.ADMISSION, what, "new pods go to other nodes")
@@ -812,7 +812,7 @@ def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
     """
     scheduler = step.after.scheduler
-    if old.spec.topology == new.spec.topology or not scheduler.reads_topology:
+    if old.spec.topology == new.spec.topology or not scheduler.supports("topology"):
         return
     change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
     if not scheduler.has_topologies:  # a page says it, and nothing obeys that

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.compiler.backends import backends, kueue
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.bodies import Body
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
+from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of, is_object, to_yaml

@@ -14,8 +14,8 @@ from functools import partial
 from posixpath import basename, dirname
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents import Difference, differences
 from gpuplan.compiler.manifests import File, Identity, Manifest, Subject, identity_of

@@ -10,20 +10,16 @@ from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
-from gpuplan.compiler.planning.containers import Defaults, defaults_of
-from gpuplan.compiler.planning.grants import grants as granted
+from gpuplan.compiler.planning.grants import Account, account_of, grants as granted, is_held_by_rules, role_of
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.members import Account, account_of, role_of
 from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.compiler.planning.pods import Defaults, defaults_of, volumes_of
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
-from gpuplan.compiler.planning.rdma import is_held_by_rules
-from gpuplan.compiler.planning.routing import Taking, routed, takings
 from gpuplan.compiler.planning.schedulers import Protects
-from gpuplan.compiler.planning.serving import is_called, way_to
+from gpuplan.compiler.planning.serving import Taking, is_called, routed, takings, way_to
 from gpuplan.compiler.planning.subjects import subject_of
-from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
 from gpuplan.features.changes.capacity import grants, pods_of, quotas
@@ -211,7 +207,7 @@ def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
 def _division(plan: Plan, quota: Quota) -> object:
     """How a quota is split among namespaces, and lent where the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
-    lends = plan.scheduler.bounds_lending and quota.lendable < quota.guaranteed
+    lends = plan.scheduler.supports("lendable") and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
 
 
@@ -326,7 +322,7 @@ def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
     if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
         texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != rank and scheduler.ranks_surplus:
+    if old.spec.surplus.rank != rank and scheduler.supports("surplus-rank"):
         texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, rank)}")
     if old.spec.protect != new.spec.protect and scheduler.protects is not Protects.NOBODY:
         texts.append("its pods are protected for another time")
@@ -408,7 +404,7 @@ def _obeys_preemptible(step: Step, name: str) -> bool:
     if after.scheduler.leaves_preemption_to_queues:
         old = {tenant.name: evicts_within(tenant) for tenant in before.tenants}
         return any(old.get(tenant.name) != evicts_within(tenant) for tenant in after.tenants)
-    named = (item.priority_class for item in after.workloads if after.scheduler.labels_preemptible)
+    named = (item.priority_class for item in after.workloads if after.scheduler.preemptibility_label)
     return any(found is not None and found.name == name for found in named)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests.quantities import parse_quantity
 from gpuplan.compiler.planning.plan import Workload
-from gpuplan.compiler.planning.volumes import Volume, volumes_of
+from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.features.changes.wording import names
 
 

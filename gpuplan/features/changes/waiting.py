@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from gpuplan.compiler.base.bodies import Body, section
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, section
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.appliers import (

@@ -10,9 +10,9 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
-from gpuplan.compiler.planning.drivers import stated_driver
+from gpuplan.compiler.planning.gpu_operator import stated_driver
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
+from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.compiler.planning.prices import node_price
 from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform
@@ -236,4 +236,8 @@ def _profiles(plan: Plan, pool: Pool, wish: Wish) -> tuple[str, ...]:
 def may_share(plan: Plan, pools: Iterable[Pool]) -> bool:
     """Whether GPUs may be time-sliced, or shared by MPS, that no pool shares so today."""
     is_claimed = any(pool.spec.allocation is Allocation.DRA for pool in pools)
-    return not plan.scheduler.has_fractions and not is_claimed and plan.cluster.spec.platform is not Platform.OPENSHIFT
+    return (
+        not plan.scheduler.supports("fraction")
+        and not is_claimed
+        and plan.cluster.spec.platform is not Platform.OPENSHIFT
+    )

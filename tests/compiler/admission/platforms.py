@@ -40,7 +40,7 @@ def platform(setting: str) -> Plan:
         if more == "counted"
         else ()
     )
-    parts = (pool("parts", "fraction: {}"), _FRACTIONS) if SCHEDULERS[scheduler].has_fractions else ()
+    parts = (pool("parts", "fraction: {}"), _FRACTIONS) if SCHEDULERS[scheduler].supports("fraction") else ()
     return a_platform(
         *pools, *_CLASSES, *_TENANTS, *counted, *parts, scheduler=f"{scheduler}{_TOLD if more == 'frameworks' else ''}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.base.aliases import has_few_aliases
+from gpuplan.compiler.base.depth import has_few_aliases
 
 
 def _rows(levels: int, row: str) -> str:

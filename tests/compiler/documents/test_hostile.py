@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from gpuplan.compiler.base.aliases import MAX_ALIASED_VALUES
+from gpuplan.compiler.base.depth import MAX_ALIASED_VALUES
 from gpuplan.compiler.base.diagnostics import SourceFile
 from gpuplan.compiler.documents import events, find_ignores, merge, read_text
 from gpuplan.compiler.documents.parse import MAX_DEPTH, MAX_DOCUMENTS, parse

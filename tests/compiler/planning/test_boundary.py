@@ -9,7 +9,7 @@ from gpuplan.compiler.backends import kueue, partitions
 from gpuplan.compiler.backends.gpu_operator import settings
 from gpuplan.compiler.catalog.operators import OPERAND_TOLERATIONS
 from gpuplan.compiler.manifests import File, Manifest
-from gpuplan.compiler.planning.boundary import barriers
+from gpuplan.compiler.planning.grants import barriers
 from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_cluster, a_plan
 from tests.platforms import pool, tenant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.planning.plan import Plan, said
+from gpuplan.compiler.planning.plan import Plan, values_of
 from gpuplan.features.changes.meaning import means_same
 from tests.plans import CLUSTER, a_plan
 
@@ -22,17 +22,17 @@ def with_argocd(more: str = "") -> Plan:
 def test_a_default_that_is_resolved_stands_for_the_field() -> None:
     argocd = with_argocd().cluster.argocd
     assert argocd is not None
-    assert (argocd.spec.namespace, dict(said(argocd))["namespace"]) == (None, "argocd")
+    assert (argocd.spec.namespace, dict(values_of(argocd))["namespace"]) == (None, "argocd")
 
 
 def test_what_nothing_is_resolved_of_is_as_it_was_written() -> None:
     (pool,) = with_argocd().pools
-    assert (dict(said(pool))["allocation"], "spec" in dict(said(pool))) == ("devicePlugin", False)
+    assert (dict(values_of(pool))["allocation"], "spec" in dict(values_of(pool))) == ("devicePlugin", False)
 
 
 def test_places_are_nothing_that_is_said() -> None:
     (pool,) = with_argocd().pools
-    assert [name for name, value in said(pool) if isinstance(value, Origin)] == []
+    assert [name for name, value in values_of(pool) if isinstance(value, Origin)] == []
 
 
 def test_a_default_that_is_written_out_means_the_same() -> None:

@@ -96,5 +96,5 @@ def test_queues_are_counted_by_someone_who_counts_tenants(kind: SchedulerKind) -
     scheduler = traits_of(kind)
     assert scheduler.counts_tenants or not (scheduler.has_queues or scheduler.has_projects)
     assert scheduler.has_queues or not (scheduler.queues_hold_work or scheduler.has_queues_by_pool)
-    assert scheduler.reads_topology or not scheduler.has_topologies
+    assert scheduler.supports("topology") or not scheduler.has_topologies
     assert (scheduler.preemptible_below is not None) == scheduler.evicts_preemptible_alone

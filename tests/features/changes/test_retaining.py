@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names, device_plugin, mig_parted
-from gpuplan.compiler.base.bodies import Body
 from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.manifests import Identity, identity_of
 from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.node_list import Node

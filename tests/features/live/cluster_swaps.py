@@ -21,7 +21,7 @@ from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.pipeline.writing import document
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.live.clusters import read

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from gpuplan.compiler.catalog import Gpu, load
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
-from gpuplan.compiler.planning.placement.placing import Placed, place
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Placed, place
 from gpuplan.compiler.planning.plan import Plan
 from tests.laws.orders.platforms import CLUSTER, Platform, Spec, random_cluster
 from tests.plans import resolve_text

@@ -25,7 +25,7 @@ from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.manifests.model import Gvk
 from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Counted, Plan
-from gpuplan.compiler.planning.requests import asked_by_pod
+from gpuplan.compiler.planning.pods import asked_by_pod
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.policy.models import KINDS_OF_WORK, Sharing, WorkloadSpec
 from gpuplan.terminal.plan_json import plan_as_data

@@ -18,7 +18,7 @@ from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import changing_config_map, config_map
 from gpuplan.compiler.manifests.provenance import Routes
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
-from gpuplan.compiler.planning.drivers import driver_groups
+from gpuplan.compiler.planning.gpu_operator import driver_groups
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import Install

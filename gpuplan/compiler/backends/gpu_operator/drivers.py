@@ -13,9 +13,8 @@ from gpuplan.compiler.manifests import HEADER, File, to_yaml
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import Routes, below, chosen, copied
 from gpuplan.compiler.manifests.templates import read_rows
-from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.compiler.planning.drivers import DriverGroup, kernel_modules_at
-from gpuplan.compiler.planning.on_demand import dynamic_pools
+from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, dynamic_pools
+from gpuplan.compiler.planning.gpu_operator import DriverGroup, kernel_modules_at
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Stage
 from gpuplan.compiler.planning.sources import named, taints_of
 from gpuplan.compiler.planning.subjects import about

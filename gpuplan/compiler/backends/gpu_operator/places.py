@@ -31,7 +31,7 @@ from gpuplan.compiler.manifests.provenance import (
     hashed,
     ordered,
 )
-from gpuplan.compiler.planning.operand_environment import operand_environment, variable_routes
+from gpuplan.compiler.planning.gpu_operator import operand_environment, variable_routes
 from gpuplan.compiler.planning.plan import Plan, Taint, with_places
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names

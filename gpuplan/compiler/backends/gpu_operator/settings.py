@@ -30,15 +30,15 @@ from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.templates import read_rows, rows_for
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.drivers import are_drivers_by_pool
-from gpuplan.compiler.planning.exporter import (
+from gpuplan.compiler.planning.gpu_operator import (
     RESOURCE_NAMES,
+    are_drivers_by_pool,
     collects_health,
     exporter_environment,
     exporter_fields,
+    operand_environment,
     plan_exporter_traits,
 )
-from gpuplan.compiler.planning.operand_environment import operand_environment
 from gpuplan.compiler.planning.plan import GpuOperator, Plan
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import ClusterMigStrategy, NodeLabels, Platform

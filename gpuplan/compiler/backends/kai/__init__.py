@@ -23,7 +23,7 @@ from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
 from gpuplan.compiler.planning import sources
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.compiler.planning.kai import Queue, queues
 from gpuplan.compiler.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant

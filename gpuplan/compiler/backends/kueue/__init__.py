@@ -24,24 +24,22 @@ from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, below, chosen, copied, ordered
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
-from gpuplan.compiler.planning.charts import find_chart, install_of
-from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
+from gpuplan.compiler.planning.apis import find_chart, install_of
+from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies, places_of, whose_network
 from gpuplan.compiler.planning.kueue import (
+    UNCOUNTED,
+    added_routes,
     cluster_queue,
+    configuration,
     counted_resource,
     counted_units,
+    device_class_mappings,
     flavor_name,
+    gangs,
     has_queue,
     local_queue,
     local_queues,
     root_cohort,
-)
-from gpuplan.compiler.planning.kueue_settings import (
-    UNCOUNTED,
-    added_routes,
-    configuration,
-    device_class_mappings,
-    gangs,
     uncounted,
 )
 from gpuplan.compiler.planning.plan import (
@@ -55,7 +53,6 @@ from gpuplan.compiler.planning.plan import (
     Tenant,
 )
 from gpuplan.compiler.planning.preemption import evicts_within
-from gpuplan.compiler.planning.rdma import places_of, whose_network
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
 from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.subjects import about, families

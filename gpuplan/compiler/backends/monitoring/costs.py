@@ -13,9 +13,10 @@ from typing import Final
 from gpuplan.compiler.backends.monitoring.rules import Group, Rule, constant, divided, published, recording
 from gpuplan.compiler.manifests.provenance import Links, Routes, choosing, chosen, copied, multiplied, ordering, summed
 from gpuplan.compiler.planning import sources
+from gpuplan.compiler.planning.discovered import INSTANCE_TYPE_LABEL
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Plan, Pool, Prices, Tenant, Unit
-from gpuplan.compiler.planning.prices import INSTANCE_TYPE_LABEL, Costs, costs, node_price
+from gpuplan.compiler.planning.prices import Costs, costs, node_price
 
 GROUP: Final = "gpuplan-costs"
 """The beginning of the names of the groups."""

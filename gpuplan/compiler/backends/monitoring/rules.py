@@ -23,15 +23,19 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.compiler.planning.alerts import AlertName
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STATE_LABEL
 from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
+from gpuplan.compiler.planning.gpu_operator import (
+    collects_health,
+    matches_boards,
+    names_every_pod,
+    plan_exporter_traits,
+)
 from gpuplan.compiler.planning.kai import queues
 from gpuplan.compiler.planning.kueue import cluster_queue, counted_resource, counted_units, flavor_name, has_queue
-from gpuplan.compiler.planning.node_features import matches_boards
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
-    GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Amount,
@@ -114,9 +118,6 @@ def sanitized(name: str) -> str:
 
 
 # --- Labels of nodes ---------------------------------------------------------------------------------------------
-
-MIG_STATE_LABEL: Final = f"{MIG_CONFIG_LABEL}.state"
-"""mig-manager's word on its last attempt: pending, rebooting, success or failed."""
 
 NODE_LABELS: Final = (POOL_LABEL, MIG_CONFIG_LABEL, MIG_STATE_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
 """The node labels that kube-state-metrics has to show: `--metric-labels-allowlist=nodes=[...]`."""
@@ -451,7 +452,7 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     by_resource = series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
     asking = [by_resource] if resources else []
     asking += ["kube_pod_resourceclaim_info"] if uses_claims(plan) else []
-    if plan.scheduler.has_fractions:
+    if plan.scheduler.supports("fraction"):
         asking.append(series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1]))
     return {
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",

@@ -26,8 +26,8 @@ from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordering
 from gpuplan.compiler.manifests.templates import Row, places_in
 from gpuplan.compiler.planning import sources
-from gpuplan.compiler.planning.charts import install_of
-from gpuplan.compiler.planning.node_features import matches_boards
+from gpuplan.compiler.planning.apis import install_of
+from gpuplan.compiler.planning.gpu_operator import matches_boards
 from gpuplan.compiler.planning.plan import (
     MIG_CONFIG_LABEL,
     Mig,

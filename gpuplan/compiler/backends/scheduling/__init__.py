@@ -29,9 +29,8 @@ from gpuplan.compiler.admission.policies import (
 from gpuplan.compiler.manifests import Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
-from gpuplan.compiler.planning.grants import GRANTS_POLICY, SYSTEM_NAMESPACE, has_admission_policies
+from gpuplan.compiler.planning.grants import GRANTS_POLICY, RDMA_LABEL, SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
-from gpuplan.compiler.planning.rdma import RDMA_LABEL
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.sources import admission_of, claims_of, frameworks_of, named, scheduler_of
 from gpuplan.compiler.planning.subjects import RESOURCES, about, every

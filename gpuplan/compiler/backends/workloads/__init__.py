@@ -22,7 +22,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
         subjects = about(workload)
-        if plan.scheduler.labels_preemptible and workload.priority_class is not None:
+        if plan.scheduler.preemptibility_label and workload.priority_class is not None:
             subjects += about(workload.priority_class)
         if len(pools := reach(plan, workload)) > 1:
             subjects += about(*pools, workload.tenant)

@@ -31,8 +31,8 @@ from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.provenance import Routes, below, copied, multiplied
 from gpuplan.compiler.planning.amounts import counted_pools
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Workload
+from gpuplan.compiler.planning.pods import Volume, checkpoint_of, model_of
 from gpuplan.compiler.planning.sources import counted_in, named, scheduler_of
-from gpuplan.compiler.planning.volumes import Volume, checkpoint_of, model_of
 from gpuplan.compiler.planning.workspaces import SETTINGS, files_of
 from gpuplan.compiler.policy.models import Download
 

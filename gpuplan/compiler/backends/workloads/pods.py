@@ -13,7 +13,7 @@ from gpuplan.compiler.planning.dra import device_class_name
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
-from gpuplan.compiler.planning.volumes import Volume, volumes_of
+from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.compiler.planning.workspaces import FILES, files_of
 from gpuplan.compiler.policy.models import (
     Allocation,

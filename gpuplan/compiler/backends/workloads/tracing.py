@@ -36,8 +36,8 @@ from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.fallbacks import deciding, reach
 from gpuplan.compiler.planning.kueue import PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
+from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.compiler.planning.schedulers import kai, kueue, runai
-from gpuplan.compiler.planning.volumes import Volume, volumes_of
 from gpuplan.compiler.policy.models import PartOfGpu, ValueFrom
 
 Several = Iterable[tuple[Path, Links]]

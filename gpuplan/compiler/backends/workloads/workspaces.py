@@ -21,9 +21,9 @@ from gpuplan.compiler.backends.workloads.pods import pod_template
 from gpuplan.compiler.backends.workloads.tracing import NO_VARIABLES, Traces
 from gpuplan.compiler.manifests.provenance import Routes, below, chosen, copied, multiplied
 from gpuplan.compiler.planning.plan import Plan, Workload
+from gpuplan.compiler.planning.pods import storage_of
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.sources import named
-from gpuplan.compiler.planning.volumes import storage_of
 from gpuplan.compiler.planning.workspaces import FILES, SEARCH_PATH
 from gpuplan.compiler.policy.models import Workspace
 

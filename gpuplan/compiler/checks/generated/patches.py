@@ -11,6 +11,7 @@ from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
@@ -20,11 +21,11 @@ from gpuplan.compiler.manifests.pod_rules import misfits
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.manifests.shapes import shape_of_pods
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
-from gpuplan.compiler.planning.pod_patches import items, mapping
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
 from gpuplan.compiler.planning.schedulers.runai import FRACTION_ANNOTATIONS
 from gpuplan.compiler.policy.models import Inference
@@ -348,7 +349,7 @@ def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str
 
 
 def _is_of_gpus(plan: Plan, resource: str) -> bool:
-    return resource in gpu_resources(plan) or resource.startswith(("nvidia.com/gpu", "nvidia.com/mig-"))
+    return resource in gpu_resources(plan) or resource.startswith((GPU_RESOURCE, MIG_RESOURCES))
 
 
 def _shown(laid: _Laid, route: Path, inner: Path) -> str:

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu, Profile
 
 Counts = tuple[int, ...]
-"""How many instances of each profile, in the order in which the profiles are given."""
+"""Numbers of instances, in the order of the given profiles."""
 
 
 class Blockade(NamedTuple):
@@ -21,7 +21,7 @@ class Blockade(NamedTuple):
 
 
 def find_blockade(gpu: Gpu, profile: str, gpus: int, most: Mapping[str, int]) -> tuple[Blockade, ...] | None:
-    """How at most so many instances of each profile can leave no place for one more, or None where they cannot.
+    """Return how at most so many instances of each profile can leave no place for one more, or None if they cannot.
 
     The instances stand wherever they may: what stood in their way when they came may have gone since, for a driver that
     makes partitions on demand never moves one. The search is exact: it looks through all that one GPU can hold
@@ -39,7 +39,7 @@ def find_blockade(gpu: Gpu, profile: str, gpus: int, most: Mapping[str, int]) ->
         for kind, times in zip(kinds, found, strict=True)
         if times
     ]
-    return tuple(sorted(blockades, key=lambda item: (-item.gpus, sorted(item.on_each.items()))))
+    return tuple(sorted(blockades, key=lambda blockade: (-blockade.gpus, sorted(blockade.on_each.items()))))
 
 
 # --- One GPU -----------------------------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ def _has_engines(gpu: Gpu, profiles: Sequence[Profile], counts: Counts, one: Pro
     return True
 
 
-def _least(found: Iterable[Counts]) -> list[Counts]:
-    """Those that hold none of the others."""
+def _least(several: Iterable[Counts]) -> list[Counts]:
+    """Return those that hold none of the others."""
     kept: list[Counts] = []
-    for counts in sorted(found, key=sum):
+    for counts in sorted(several, key=sum):
         if not any(all(map(int.__le__, less, counts)) for less in kept):
             kept.append(counts)
     return kept
@@ -101,7 +101,7 @@ def _least(found: Iterable[Counts]) -> list[Counts]:
 
 
 def _cover(kinds: Sequence[Counts], most: Counts, gpus: int) -> tuple[int, ...] | None:
-    """How many GPUs of each kind make up all of them, within so many instances in all; None where none do.
+    """Return the number of GPUs of each kind that make up all GPUs within so many instances, or None.
 
     Branch and bound on the linear relaxation, in exact fractions: what it gives, rounded down, is often enough, and its
     bound is often too small. In between it divides at a kind that has a fraction.
@@ -138,18 +138,18 @@ def _only(times: Sequence[int], gpus: int) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _relaxed(kinds: Sequence[Counts], left: Counts, most: Mapping[int, int]) -> list[Fraction]:
+def _relaxed(kinds: Sequence[Counts], rest: Counts, most: Mapping[int, int]) -> list[Fraction]:
     """The most GPUs in all, in fractions: the simplex method, by Bland's rule, which ends.
 
-    One row for each profile, what is left of it; one for each kind that has a bound. Every kind takes something, so
+    One row for each profile, what remains of it; one for each kind that has a bound. Every kind takes something, so
     that there is a most.
     """
-    count, slacks = len(kinds), len(left) + len(most)
-    needs = [[kind[index] for kind in kinds] for index in range(len(left))]
+    count, slacks = len(kinds), len(rest) + len(most)
+    needs = [[kind[index] for kind in kinds] for index in range(len(rest))]
     needs += [[int(other == index) for other in range(count)] for index in most]
     rows = [
         [Fraction(value) for value in (*need, *(int(slack == index) for slack in range(slacks)), bound)]
-        for index, (need, bound) in enumerate(zip(needs, (*left, *most.values()), strict=True))
+        for index, (need, bound) in enumerate(zip(needs, (*rest, *most.values()), strict=True))
     ]
     gains = [Fraction(1)] * count + [Fraction(0)] * (slacks + 1)
     basis = [count + index for index in range(slacks)]

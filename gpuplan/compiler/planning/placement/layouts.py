@@ -9,11 +9,10 @@ from operator import mul
 from types import MappingProxyType
 
 from gpuplan.compiler.catalog import Gpu, Profile
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, largest_first
-from gpuplan.compiler.planning.placement.placing import fits
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, largest_first
 
 Vector = tuple[int, ...]
-"""How many instances of each profile, in the order in which the profiles are given."""
+"""Numbers of instances, in the order of the given profiles."""
 
 
 def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
@@ -27,15 +26,6 @@ def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[Inst
 def maximal_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
     """The valid layouts to which no instance of those profiles can be added."""
     return _maximal_layouts(gpu, _names(gpu, profiles))
-
-
-def room_left(gpu: Gpu, counts: InstanceCounts, profiles: Iterable[str] | None = None) -> tuple[Profile, ...]:
-    """The profiles of which one more instance fits beside the layout, largest first."""
-    return tuple(
-        profile
-        for profile in _chosen(gpu, profiles)
-        if fits(gpu, {**counts, profile.name: counts.get(profile.name, 0) + 1})
-    )
 
 
 def nearest_layouts(gpu: Gpu, counts: InstanceCounts, limit: int = 3) -> tuple[InstanceCounts, ...]:
@@ -90,7 +80,7 @@ def _valid_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ..
 
 
 def _engines(gpu: Gpu, profiles: Iterable[Profile]) -> list[tuple[int, Vector]]:
-    """How many of each media engine there are, and how many an instance of each profile takes.
+    """Return the number of each media engine, and how many an instance of each profile takes.
 
     A number that nobody has read refuses nothing.
     """

@@ -1,26 +1,16 @@
-"""Decides whether GPU instances fit on one GPU together, and proves it where they do not."""
+"""Decide whether GPU instances fit on one GPU together, with an arrangement or with the reason that there is none."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, joined, listing
-from gpuplan.compiler.catalog import Gpu, Profile
-from gpuplan.compiler.planning.placement.arrangement import (
-    Arrangement,
-    Instance,
-    InstanceCounts,
-    Key,
-    arrange,
-    arrangements,
-    as_key,
-    one_by_one,
-)
+from gpuplan.compiler.catalog import Gpu, Placement, Profile
 
 _WAYS_SHOWN = 4
 _ENGINES = {"dec": "decoders", "enc": "encoders", "jpeg": "JPEG engines", "ofa": "optical flow engines"}
@@ -34,12 +24,12 @@ class Placed(Value):
 
     @property
     def memory_slices(self) -> int:
-        """How many memory slices the instances take."""
+        """The number of memory slices that the instances take."""
         return sum(instance.placement.size for instance in self.instances)
 
     @property
     def compute_slices(self) -> int:
-        """How many compute slices the instances take."""
+        """The number of compute slices that the instances take."""
         return sum(instance.profile.compute_slices for instance in self.instances)
 
 
@@ -165,7 +155,7 @@ def _shares(gpu: Gpu, profile: Profile, engines: Iterable[str]) -> list[str]:
 
 
 def _short_engines(gpu: Gpu, counts: Key) -> dict[str, tuple[int, int]]:
-    """The media engines that do not suffice, as (needed, there); a number that nobody has read refuses nothing."""
+    """Return the numbers (needed, available) of media engines that do not suffice. Unknown numbers refuse nothing."""
     short = {}
     for engine, total in gpu.engines.items():
         if total is not None:
@@ -191,7 +181,7 @@ def _refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
 
 
 def _core(gpu: Gpu, counts: Key) -> list[Profile]:
-    """A part that does not fit although all of its own parts do; small instances are dropped first."""
+    """Return instances that do not fit although any of them less one do. Small instances are dropped first."""
     core = one_by_one(gpu, counts)
     for profile in reversed(tuple(core)):
         rest = _without(core, profile)
@@ -220,7 +210,7 @@ def _collision(rest: list[Profile], last: Profile, ways: list[Arrangement]) -> l
 
 
 def _way(profiles: list[Profile], way: Arrangement) -> str:
-    """Where everything is: ``3g.40gb at 4-7, 2g.20gb at 0-1 and 2-3``."""
+    """Return the places of all instances: ``3g.40gb at 4-7, 2g.20gb at 0-1 and 2-3``."""
     return ", ".join(
         f"`{profile.name}` at {_slices(instance for instance in way if instance.profile is profile)}"
         for profile in dict.fromkeys(profiles)
@@ -265,3 +255,96 @@ def _without(profiles: list[Profile], one: Profile) -> list[Profile]:
 
 def _count(profiles: Iterable[Profile]) -> Key:
     return tuple(sorted(Counter(profile.name for profile in profiles).items()))
+
+
+InstanceCounts = Mapping[str, int]
+"""Numbers of GPU instances of one GPU by profile."""
+
+Key = tuple[tuple[str, int], ...]
+"""Instance counts in a form that can be cached: sorted by name, without zeros."""
+
+
+class Instance(NamedTuple):
+    """A GPU instance at its place."""
+
+    profile: Profile
+    placement: Placement
+
+
+Arrangement = tuple[Instance, ...]
+"""Instances in the order of their memory slices; no two overlap."""
+
+
+def as_key(counts: InstanceCounts) -> Key:
+    for name, number in counts.items():
+        if number < 0:
+            raise ValueError(f"{number} instances of {name}")
+    return tuple(sorted((name, count) for name, count in counts.items() if count))
+
+
+@lru_cache(maxsize=16384)
+def arrange(gpu: Gpu, counts: Key) -> Arrangement | None:
+    """Return the arrangement that the driver would make, or None if there is none.
+
+    Profiles must be those of the model.
+    """
+    profiles = one_by_one(gpu, counts)
+    dead_ends: set[tuple[int, int]] = set()
+
+    def extend(index: int, taken: int) -> Arrangement | None:
+        if index == len(profiles):
+            return ()
+        if (index, taken) in dead_ends:
+            return None
+        for placement in _least_obstructive_first(gpu, profiles[index], taken):
+            rest = extend(index + 1, taken | placement.mask)
+            if rest is not None:
+                return (Instance(profiles[index], placement), *rest)
+        dead_ends.add((index, taken))
+        return None
+
+    arrangement = extend(0, 0)
+    return None if arrangement is None else _by_slice(arrangement)
+
+
+def arrangements(gpu: Gpu, counts: InstanceCounts) -> Iterator[Arrangement]:
+    """Yield every way to place the instances. Those of one profile are interchangeable."""
+    profiles = one_by_one(gpu, as_key(counts))
+
+    def extend(index: int, taken: int, chosen: Arrangement) -> Iterator[Arrangement]:
+        if index == len(profiles):
+            yield _by_slice(chosen)
+            return
+        profile = profiles[index]
+        after = chosen[-1].placement.start if chosen and chosen[-1].profile is profile else -1
+        for placement in profile.placements:
+            if placement.start > after and not placement.mask & taken:
+                yield from extend(index + 1, taken | placement.mask, (*chosen, Instance(profile, placement)))
+
+    return extend(0, 0, ())
+
+
+def one_by_one(gpu: Gpu, counts: Key) -> list[Profile]:
+    """Return one profile per instance, the largest first."""
+    wanted = dict(counts)
+    return [profile for profile in largest_first(gpu.profiles) for _ in range(wanted.get(profile.name, 0))]
+
+
+def largest_first(profiles: Iterable[Profile]) -> list[Profile]:
+    return sorted(profiles, key=lambda profile: (-profile.compute_slices, -profile.memory_slices))
+
+
+def _least_obstructive_first(gpu: Gpu, profile: Profile, taken: int) -> list[Placement]:
+    """Return the profile's free placements, first the one that blocks the fewest other free placements."""
+    free = [mask for mask in _masks(gpu) if not mask & taken]
+    candidates = [placement for placement in profile.placements if not placement.mask & taken]
+    return sorted(candidates, key=lambda place: (sum(bool(mask & place.mask) for mask in free), place.start))
+
+
+@lru_cache(maxsize=256)
+def _masks(gpu: Gpu) -> tuple[int, ...]:
+    return tuple(placement.mask for profile in gpu.profiles for placement in profile.placements)
+
+
+def _by_slice(instances: Iterable[Instance]) -> Arrangement:
+    return tuple(sorted(instances, key=lambda instance: instance.placement.start))

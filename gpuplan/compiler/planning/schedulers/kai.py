@@ -30,17 +30,18 @@ FRACTION_ANNOTATIONS: Final = (
     "gpu-memory.limit",
     "received-resource-type",
 )
-"""What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is
-used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
-(`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`). The limits are on its branch `main`
+"""Annotations by which pods ask for parts of GPUs, and by which the binder says what they have.
+
+Queues report usage by the last one (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares
+over time follow from that (`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`). The limits are on its branch `main`
 (`pkg/common/constants/constants.go`), and not in v0.17.0.
 """
 
 CONTAINER_ANNOTATIONS: Final = ("kai.scheduler/container.", "nvidia.com/container.")
-"""How such annotations of a single container begin, on the branch `main`; its name follows and what is asked for."""
+"""The beginnings of such annotations of one container, on the branch `main`. The container's name and key follow."""
 
 CLASS_LABEL: Final = "priorityClassName"
-"""What pods may name their class by beside `priorityClassName`; it comes first."""
+"""The label by which pods may name their class. It ranks above the field `priorityClassName`."""
 
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
@@ -56,9 +57,6 @@ KAI: Final = SchedulerTraits(
     own_classes=OWN_CLASSES,
     counts_tenants=True,
     most_levels=None,
-    bounds_lending=False,
-    ranks_surplus=True,
-    states_surplus=False,
     own_kinds_in=(),
     has_queues=True,
     queues_hold_work=False,
@@ -67,15 +65,11 @@ KAI: Final = SchedulerTraits(
     caps_claims_in_queues=True,
     queue_series="kai_queue_info",
     suspends_jobs=False,
-    has_fractions=True,
     reads_sizes_from_names=True,
     uses_whole_gpus_beside_mig=False,
     finds_pools=False,
     crosses_pools=False,
-    tolerates_taints=False,
-    places_by_pool=True,
     reservation_namespace="kai-resource-reservation",
-    reads_topology=True,
     has_topologies=True,
     evicts=Evicts.BY_SHARE,
     protects=Protects.EACH_TENANT,

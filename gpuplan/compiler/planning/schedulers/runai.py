@@ -11,17 +11,17 @@ from gpuplan.compiler.policy.models import SchedulerKind
 
 SCHEDULER_NAME: Final = "runai-scheduler"
 NODE_POOL_LABEL: Final = "runai/node-pool"
-"""What pods name their node pool by; Run:ai finds the nodes of one by the pool's own label."""
+"""The label by which pods name their node pool. Run:ai selects a node pool's nodes by the pool's own label."""
 
 NODE_POOLS_ANNOTATIONS: Final = ("kai.scheduler/node-pools", "runai-nodepools")
-"""What ranks above that label: names of node pools with a space between them.
+"""Annotations that rank above that label: names of node pools with a space between them.
 
 (`GetRequestedNodePools` in `converter.go` of kai-scheduler/kai-resource-management, which 3.0 is made of. The first is
 its default, the second what Run:ai has told it, by the test beside it; the chart of 3.0 may name either.)
 """
 
 PROJECT_LABEL: Final = "runai/queue"
-"""What makes an existing namespace that of a project
+"""The label that makes an existing namespace that of a project
 (https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
 FRACTION_ANNOTATIONS: Final = (*KAI_ANNOTATIONS, "gpu-fraction-limit")
@@ -44,9 +44,6 @@ RUNAI: Final = SchedulerTraits(
     own_classes={},
     counts_tenants=True,
     most_levels=2,
-    bounds_lending=False,
-    ranks_surplus=True,
-    states_surplus=False,
     own_kinds_in=_OTHER_QUEUES,
     has_queues=False,
     queues_hold_work=False,
@@ -55,15 +52,11 @@ RUNAI: Final = SchedulerTraits(
     caps_claims_in_queues=False,
     queue_series="",
     suspends_jobs=False,
-    has_fractions=True,
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,
     finds_pools=True,
     crosses_pools=False,
-    tolerates_taints=False,
-    places_by_pool=True,
     reservation_namespace="runai-reservation",
-    reads_topology=True,
     has_topologies=False,
     evicts=Evicts.BY_SHARE,
     protects=Protects.EACH_POOL,

@@ -1,4 +1,4 @@
-"""What a scheduler is like, in the words in which everything else asks for it."""
+"""The traits of schedulers, which all other code asks for instead of the scheduler's name."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.catalog.schedulers import Capability, capability
+from gpuplan.compiler.catalog.schedulers import Capability, Support, capability
 from gpuplan.compiler.policy.models import SchedulerKind
 
 
 class Evicts(StrEnum):
-    """Whose pods a scheduler evicts for whose; `gpuplan.compiler.planning.preemption` says it pod by pod."""
+    """The rule by which a scheduler evicts pods for others.
+
+    `gpuplan.compiler.planning.preemption` has it pod by pod.
+    """
 
     BY_PRIORITY = "by-priority"
-    """Those of a lower priority class, whoever's they are."""
+    """Pods of a lower priority class, of any tenant."""
 
     BY_QUEUE = "by-queue"
-    """Those of the same tenant by priority, where its queue evicts at all, and any that run on borrowed units."""
+    """Pods of the same tenant by priority if its queue evicts at all, and pods on borrowed units."""
 
     BY_SHARE = "by-share"
-    """Those of the same tenant by priority, and any that run on borrowed units; only what is preemptible."""
+    """Preemptible pods of the same tenant by priority, and preemptible pods on borrowed units."""
 
 
 class Protects(StrEnum):
-    """How long a scheduler lets pods run before it evicts them."""
+    """The scope in which a scheduler protects pods for a time before it evicts them."""
 
     NOBODY = "nobody"
     EACH_TENANT = "each-tenant"
@@ -56,12 +59,6 @@ class SchedulerTraits(Value):
     """Whether it counts what tenants use. Without, a ResourceQuota counts each namespace by itself."""
 
     most_levels: int | None
-    bounds_lending: bool
-    ranks_surplus: bool
-
-    states_surplus: bool
-    """Whether what nobody has a guarantee on is written down for it."""
-
     own_kinds_in: tuple[str, ...]
     """The projects in whose API groups it has kinds of its own, which their definitions do not describe."""
 
@@ -90,15 +87,12 @@ class SchedulerTraits(Value):
     """
 
     queue_series: str
-    """What it exports of each queue, by which one sees that its queues are heard; empty where there is nothing."""
+    """The series that it exports for each queue, which shows that queues are watched. Empty if there is none."""
 
     suspends_jobs: bool
     """Whether it holds Jobs back by their field `suspend`, which nobody else may then clear."""
 
     # --- What it hands out
-
-    has_fractions: bool
-    """Whether it hands out fractions of a GPU."""
 
     reads_sizes_from_names: bool
     """Whether a MIG device costs what the name of its resource says, and nothing where that cannot be read."""
@@ -114,15 +108,8 @@ class SchedulerTraits(Value):
     crosses_pools: bool
     """Whether one pod may wait for any of several pools."""
 
-    tolerates_taints: bool
-    """Whether it adds tolerations of a pool's taints to pods."""
-
-    places_by_pool: bool
-
     reservation_namespace: str
     """Where pods of its own hold the GPUs that it hands out fractions of; empty where there are none."""
-
-    reads_topology: bool
 
     has_topologies: bool
     """Whether a pool's topology is an object, whose levels can never be changed."""
@@ -139,16 +126,15 @@ class SchedulerTraits(Value):
     """
 
     preemptibility_label: str
-    """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""
-
-    @property
-    def labels_preemptible(self) -> bool:
-        """Whether work says by a label that it is preemptible."""
-        return bool(self.preemptibility_label)
+    """The label by which work is preemptible or not, whatever its class. Empty if only the class decides."""
 
     def capability(self, concept: str) -> Capability:
-        """How it keeps a concept of the capability matrix."""
+        """Return how the scheduler supports a concept of the capability matrix."""
         return capability(concept, self.kind.value)
+
+    def supports(self, concept: str) -> bool:
+        """Whether the scheduler supports a concept of the capability matrix at least in part."""
+        return self.capability(concept).support is not Support.IMPOSSIBLE
 
     @property
     def has_queues_for_all_pools(self) -> bool:
@@ -164,10 +150,6 @@ class SchedulerTraits(Value):
     def reclaims(self) -> bool:
         """Whether it takes back what is guaranteed to others."""
         return self.evicts is not Evicts.BY_PRIORITY
-
-    @property
-    def evicts_by_priority_alone(self) -> bool:
-        return self.evicts is Evicts.BY_PRIORITY
 
     @property
     def leaves_preemption_to_queues(self) -> bool:

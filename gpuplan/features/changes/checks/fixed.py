@@ -7,15 +7,15 @@ from itertools import chain
 from typing import Final
 
 from gpuplan.compiler.backends import backends
-from gpuplan.compiler.base.bodies import Body, value_of
 from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.compiler.base.plain import Body, value_of
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.manifests.kinds import Route, assume_kind
 from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
-from gpuplan.compiler.planning.volumes import volumes_of
+from gpuplan.compiler.planning.pods import volumes_of
 from gpuplan.compiler.policy.models import Install
 from gpuplan.features.changes.checks.places import name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers

@@ -11,8 +11,8 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.node_features import writes_nfd
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

@@ -12,7 +12,7 @@ from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of, those_there_are
 from gpuplan.compiler.documents import file_of
-from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.hand_files import Kustomization, are_parts_unsure, parts_of, read
 from gpuplan.compiler.planning.plan import Component, Mig, Plan, Stage

@@ -8,7 +8,8 @@ from itertools import combinations
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import inside, mapping, value_at
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.drivers import are_drivers_by_pool, driver_groups, has_default_driver
+from gpuplan.compiler.planning.discovered import GPU_PRESENT_LABEL
+from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, driver_groups, has_default_driver
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
 from gpuplan.compiler.policy.models import Install
@@ -118,4 +119,4 @@ def _is_fallback(driver: Object) -> bool:
 def _selector(driver: Object) -> Mapping[str, str]:
     """The labels that it asks for, less the one that all GPU nodes have."""
     labels = {key: str(value) for key, value in inside(driver.body, "spec", "nodeSelector").items()}
-    return {key: value for key, value in labels.items() if (key, value) != ("nvidia.com/gpu.present", "true")}
+    return {key: value for key, value in labels.items() if (key, value) != (GPU_PRESENT_LABEL, "true")}

@@ -13,10 +13,10 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, those_there_are
-from gpuplan.compiler.planning.containers import container_limits
 from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero, sync_options
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.pods import container_limits
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.compiler.policy.models import Cap

@@ -12,6 +12,7 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import those_there_are
+from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product, shown_product
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -25,8 +26,6 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
 from gpuplan.features.components.checks.objects import labels_of
-
-PRODUCT_LABEL = "nvidia.com/gpu.product"
 
 
 @check("GPU636", "selector-of-no-node")
@@ -128,13 +127,17 @@ def _nodes(plan: Plan, files: HandFiles) -> tuple[_Nodes, ...]:
 
 def _labels_of(part: Pool) -> dict[str, frozenset[str]]:
     labels = {key: frozenset([value]) for key, value in part.labels.items()}
-    # GPU feature discovery appends how GPUs are shared to the product, less the `+` of a profile.
-    suffix = "-SHARED" if part.shares and not part.shares.spec.rename else ""
+    return labels | {PRODUCT_LABEL: frozenset(_shown_products(part))}
+
+
+def _shown_products(part: Pool) -> list[str]:
+    """Return the product labels that nodes of the pool may have. The strategy `mixed` leaves them alone."""
+    is_shared, profile = bool(part.shares and not part.shares.spec.rename), ""
     if isinstance(part.sharing, Mig):
         profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
         is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
-        suffix = f"-MIG-{next(iter(profiles)).replace('+', '')}{suffix}" if is_single else ""
-    return labels | {PRODUCT_LABEL: frozenset(f"{item.label}{suffix}" for item in part.gpu.products)}
+        is_shared, profile = is_shared and is_single, next(iter(profiles)) if is_single else ""
+    return [shown_product(item.label, profile=profile, is_shared=is_shared) for item in part.gpu.products]
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:
@@ -152,13 +155,12 @@ def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fa
 
 _JUDGED = (POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, PRODUCT_LABEL)
 _PLACEHOLDER = regex(r"[${}]")
-_APPENDED = regex(r"(?:-MIG-.*?)?(?:-SHARED)?$")
 
 
 def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
     """Whether a product may be that of a board which no pool has."""
     own = {item.pool.gpu.id: item.pool.gpu for item in nodes if item.pool}.values()
-    bare = _APPENDED.sub("", product)
+    bare = bare_product(product)
     if any(bare == item.label for gpu in own for item in gpu.products):
         return False
     is_known = any(bare == item.label for gpu in load().all() for item in gpu.products)

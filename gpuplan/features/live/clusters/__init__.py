@@ -8,8 +8,8 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from gpuplan.compiler.base.plain import mapping, sequence, text
-from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, NODE_POOL_LABELS
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
 from gpuplan.features.live.clusters import kubernetes, operators, schedulers, syncing, watching
 from gpuplan.features.live.clusters.reader import Reader, Spec, part

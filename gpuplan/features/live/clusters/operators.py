@@ -24,10 +24,16 @@ from gpuplan.compiler.catalog.operators import (
     image_repositories,
     lines,
 )
-from gpuplan.compiler.planning.exporter import RESOURCE_NAMES, VIRTUAL_GPUS
+from gpuplan.compiler.planning.discovered import DRIVER_LABEL
+from gpuplan.compiler.planning.gpu_operator import (
+    DEVICE_PLUGIN,
+    RESOURCE_NAMES,
+    TOOLKIT,
+    VIRTUAL_GPUS,
+    closing_environment,
+)
 from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
-from gpuplan.compiler.planning.visible_devices import DEVICE_PLUGIN, TOOLKIT, closing_environment
 from gpuplan.compiler.policy.models import (
     NVIDIA_CHARTS,
     ClusterMigStrategy,
@@ -360,7 +366,6 @@ def _of_owner(reader: Reader, installation: Installation, version: str) -> Spec:
     return spec
 
 
-_RUNNING_DRIVER: Final = "nvidia.com/cuda.driver-version.full"
 _DRIVER: Final = regex(r"\d{3,4}\.\d{1,4}(\.\d{1,4})?")
 
 
@@ -370,7 +375,7 @@ def _driver(reader: Reader, driver: Mapping[str, Any], version: str) -> Spec:
     stated = text(driver.get("version"))
     if driver.get("enabled") is False:
         found["enabled"] = False
-        stated = only(item.labels.get(_RUNNING_DRIVER, "") for item in reader.nodes)
+        stated = only(item.labels.get(DRIVER_LABEL, "") for item in reader.nodes)
     if stated != default_driver(version) and _DRIVER.fullmatch(stated):
         found["version"] = stated
     return found

@@ -19,11 +19,9 @@ from gpuplan.compiler.catalog.frameworks import known_to_kueue
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.bodies import merged
-from gpuplan.compiler.planning.capping import chosen_cap
-from gpuplan.compiler.planning.kueue import ROOT_COHORT
-from gpuplan.compiler.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
+from gpuplan.compiler.planning.kueue import ROOT_COHORT, UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Stage
-from gpuplan.compiler.planning.schedulers import traits_of
+from gpuplan.compiler.planning.schedulers import chosen_cap, traits_of
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
 from gpuplan.features.live.clusters.operators import without_credentials

@@ -11,19 +11,17 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
-from gpuplan.compiler.checks.gpus import SHARED_ENDING
 from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.provenance import Links, chosen, copied
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool
-from gpuplan.compiler.planning.pool_nodes import has_node
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STATE_LABEL, PRODUCT_ENDING, PRODUCT_LABEL
+from gpuplan.compiler.planning.node_patterns import has_node
+from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, NodeLabels
 from gpuplan.features.live.drifting.objects import Scope
 from gpuplan.features.live.dump import Dump, Item
 
-PRODUCT: Final = "nvidia.com/gpu.product"
-MIG_STATE: Final = "nvidia.com/mig.config.state"
 _SUCCESS: Final = "success"
 
 
@@ -99,7 +97,7 @@ def _is_in(part: Pool, node: Item) -> bool:
 
 def _product(node: Item) -> str:
     """Return the board's product label, whatever GPU Feature Discovery has added for how it is shared."""
-    return SHARED_ENDING.sub("", node.labels.get(PRODUCT, ""))
+    return PRODUCT_ENDING.sub("", node.labels.get(PRODUCT_LABEL, ""))
 
 
 def _products(pool: Pool) -> Sequence[str]:
@@ -124,15 +122,15 @@ def _differences(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]
     if plan.cluster.spec.node_labels is not NodeLabels.NODE:  # those are objects that are written
         yield from _labels(plan, part, node)
     yield from _taints(part, node)
-    if PRODUCT in node.labels and _product(node) not in _products(part):
+    if PRODUCT_LABEL in node.labels and _product(node) not in _products(part):
         links = chosen(part.at / "gpu")
-        wanted, live = " or ".join(_products(part)), node.labels[PRODUCT]
+        wanted, live = " or ".join(_products(part)), node.labels[PRODUCT_LABEL]
         note = f"the board is no {part.gpu.id}"
-        yield NodeDifference(node.name, node, part, ("metadata", "labels", PRODUCT), wanted, live, links, note)
-    state = node.labels.get(MIG_STATE, _SUCCESS)
+        yield NodeDifference(node.name, node, part, ("metadata", "labels", PRODUCT_LABEL), wanted, live, links, note)
+    state = node.labels.get(MIG_STATE_LABEL, _SUCCESS)
     if MIG_CONFIG_LABEL in part.labels and state != _SUCCESS:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
-        route: Path = ("metadata", "labels", MIG_STATE)
+        route: Path = ("metadata", "labels", MIG_STATE_LABEL)
         yield NodeDifference(node.name, node, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
     yield from _units(part, node)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain, count as numbers
 from typing import Any, Final
 
+from gpuplan.compiler.planning.discovered import is_of_mig_devices
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
@@ -21,7 +22,7 @@ from gpuplan.features.live.operator import Operator, read_operator
 from gpuplan.features.live.pools.divisions import Entry, read_entries
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
 from gpuplan.features.live.pools.grouping import Group, board_of, group, unknown_models
-from gpuplan.features.live.pools.nodes import Kept, Taint, is_of_mig_devices, read_claims, read_machines
+from gpuplan.features.live.pools.nodes import Kept, Taint, read_claims, read_machines
 from gpuplan.features.live.pools.observing import (
     tell_of_drivers,
     tell_of_flavor,

@@ -8,17 +8,18 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import mapping, sequence
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.catalog import Gpu, load, parse_profile, resource_suffix
+from gpuplan.compiler.catalog import Gpu, load, parse_profile
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.faults import mig_errors
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, is_of_mig_devices, mig_resource
 from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, Layout
+from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout
 from gpuplan.compiler.policy.models import Devices, MigStrategy
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import ConfigFile
 from gpuplan.features.live.pools.grouping import Group
-from gpuplan.features.live.pools.nodes import is_of_mig_devices, profile_of_product
+from gpuplan.features.live.pools.nodes import profile_of_product
 
 Spec = dict[str, Any]
 """`instances` or `devices`, as a policy has them."""
@@ -205,7 +206,7 @@ def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> 
         instances = entry.instances if entry and entry.mig_enabled else {"": 1}
         for name, number in instances.items():
             is_gpu = not name or strategy == MigStrategy.SINGLE
-            resource = GPU_RESOURCE if is_gpu else f"nvidia.com/mig-{resource_suffix(name)}"
+            resource = GPU_RESOURCE if is_gpu else mig_resource(name)
             found[resource] = found.get(resource, 0) + number
     return found
 
@@ -315,7 +316,7 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
 
 def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
     """Return the instances of each GPU, where all have the same; nothing where that cannot be."""
-    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
     if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
         return {}
     return {by_suffix[name]: number // gpus for name, number in published.items()}

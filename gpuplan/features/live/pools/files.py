@@ -9,11 +9,10 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.diagnostics import Origin, Path, Rule
 from gpuplan.compiler.base.plain import inside, is_yaml, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.catalog import resource_suffix
 from gpuplan.compiler.checks.formats import find_problems
 from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_names
 from gpuplan.compiler.checks.formats.files import is_config
-from gpuplan.compiler.planning.plan import GPU_RESOURCE
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
@@ -193,7 +192,7 @@ class Configuration(Value):
         if strategy == MigStrategy.SINGLE:
             shares = method.replicas.get(GPU_RESOURCE)
             return {"timeSlicing": {"replicas": shares, **method.fields()}} if shares else {}
-        names = {f"nvidia.com/mig-{resource_suffix(profile)}": profile for profile in profiles}
+        names = {mig_resource(profile): profile for profile in profiles}
         by_profile = {names[name]: count for name, count in method.replicas.items() if name in names}
         if not by_profile:
             return {}

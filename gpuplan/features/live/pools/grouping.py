@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu, load
-from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
+from gpuplan.compiler.planning.discovered import NODE_POOL_LABELS, bare_product, is_of_mig_devices, unshared_product
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
@@ -18,12 +18,10 @@ from gpuplan.features.live.pools.nodes import (
     Claim,
     Machine,
     Part,
-    bare_product,
     described,
     find_by_pci,
     find_by_product,
     gpu_name,
-    is_of_mig_devices,
 )
 
 
@@ -87,7 +85,7 @@ def _unlabelled(machine: Machine) -> tuple[object, ...]:
     """Return the MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
     if machine.labels.get(MIG_CONFIG_LABEL):
         return ()
-    mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
+    mode = unshared_product(machine.product) if is_of_mig_devices(machine.product) else ""
     return (mode, *(sorted(machine.published.items()) if machine.has_mig_devices else ()))
 
 

@@ -14,28 +14,24 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu, Profile, load
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.discovered import (
+    COMPUTE_MAJOR_LABEL,
+    COMPUTE_MINOR_LABEL,
+    COUNT_LABEL,
+    GPU_PRESENT_LABEL,
+    GPU_RESOURCE,
+    MEMORY_LABEL,
+    MIG_RESOURCES,
+    PASSING_TAINTS,
+    PRODUCT_LABEL,
+    bare_product,
+    shown_product,
+    unshared_product,
+)
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import Effect
 from gpuplan.features.live.dump import Dump, Item
-
-PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
-COUNT_LABEL: Final = "nvidia.com/gpu.count"
-
-_SHARED: Final = "-SHARED"
-_MIG: Final = "-MIG-"
-"""The endings that GPU Feature Discovery adds to a product's name if its GPUs are shared, and if MIG devices are
-published as GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin)."""
-
-
-def bare_product(label: str) -> str:
-    """Return the product of whole GPUs that a value of the label is about."""
-    return label.removesuffix(_SHARED).partition(_MIG)[0]
-
-
-def is_of_mig_devices(label: str) -> bool:
-    """Whether the label counts MIG devices, and says what one of these has."""
-    return _MIG in label
 
 
 @cache
@@ -56,8 +52,8 @@ def find_by_pci(devices: Iterable[str]) -> Gpu | None:
 
 def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
     """Return the profile of the MIG devices that the label counts; None where it counts whole GPUs."""
-    suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
-    return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
+    product, shown = bare_product(label), unshared_product(label)
+    return next((profile for profile in gpu.profiles if shown_product(product, profile=profile.name) == shown), None)
 
 
 # --- What NFD found ----------------------------------------------------------------------------------------------
@@ -103,10 +99,10 @@ def described(
     labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
 ) -> Iterator[tuple[str, object]]:
     """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them."""
-    memory = labels.get("nvidia.com/gpu.memory", "")
+    memory = labels.get(MEMORY_LABEL, "")
     if memory.isdigit():
         yield "memoryMiB", int(memory)
-    major, minor = (labels.get(f"nvidia.com/gpu.compute.{part}", "") for part in ("major", "minor"))
+    major, minor = (labels.get(label, "") for label in (COMPUTE_MAJOR_LABEL, COMPUTE_MINOR_LABEL))
     if major.isdigit() and minor.isdigit():
         yield "computeCapability", f"{major}.{minor}"
     yield "products", sorted(set(products))
@@ -150,17 +146,16 @@ class Machine(Value):
     @property
     def has_mig_devices(self) -> bool:
         """Whether it publishes MIG devices under names of their own."""
-        return any(name.startswith(_MIG_RESOURCES) for name in self.published)
+        return any(name.startswith(MIG_RESOURCES) for name in self.published)
 
     @property
     def has_gpus(self) -> bool:
         marks = (PRODUCT_LABEL, POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
-        is_present = self.labels.get("nvidia.com/gpu.present") == "true"
+        is_present = self.labels.get(GPU_PRESENT_LABEL) == "true"
         return is_present or bool(self.published or self.devices) or any(self.labels.get(mark) for mark in marks)
 
 
 _DIGITS: Final = 5
-_MIG_RESOURCES: Final = "nvidia.com/mig-"
 
 
 class Machines(NamedTuple):
@@ -198,29 +193,16 @@ def _machine(node: Item, devices: frozenset[str]) -> Machine:
 
 
 def _count(resource: str, value: object) -> int:
-    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", _MIG_RESOURCES))
+    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", MIG_RESOURCES))
     written = str(value)
     return int(written) if is_ours and written.isdigit() and len(written) < _DIGITS else 0
-
-
-_OTHERS_TAINTS: Final = (
-    "node.kubernetes.io/",
-    "node.cloudprovider.kubernetes.io/",
-    "node.cilium.io/",
-    "karpenter.sh/",
-    "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
-    "cloud.google.com/gke-quick-remove",
-    "cloud.google.com/impending-node-termination",
-)
-"""Beginnings of the keys of taints that come and go by themselves."""
 
 
 def _taints(written: object) -> Iterator[Taint]:
     effects = {effect.value for effect in Effect}
     for part in map(mapping, sequence(written)):
         key, effect = text(part.get("key")), text(part.get("effect"))
-        if key and effect in effects and not key.startswith(_OTHERS_TAINTS):
+        if key and effect in effects and not key.startswith(PASSING_TAINTS):
             yield key, effect, text(part.get("value"))
 
 

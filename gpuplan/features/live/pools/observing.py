@@ -9,12 +9,19 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.base.wording import count
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.compiler.planning.discovered import (
+    GKE_BOARD_LABEL,
+    GKE_SHARING_LABELS,
+    GPU_RESOURCE,
+    MIG_STATE_LABEL,
+    bare_product,
+)
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.divisions import published_by
 from gpuplan.features.live.pools.grouping import Board, Group
-from gpuplan.features.live.pools.nodes import Machine, bare_product
+from gpuplan.features.live.pools.nodes import Machine
 from gpuplan.features.live.pools.sharing import Shared
 
 
@@ -27,14 +34,14 @@ def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], share
     if not wrong:
         return
     first = wrong[0]
-    state = first.labels.get("nvidia.com/mig.config.state", "")
+    state = first.labels.get(MIG_STATE_LABEL, "")
     reports.say(
         "publishes-otherwise",
         first.at / "status",
         f"Pool {group.pool}",
         notes=(
             f"as the nodes are labelled it is {_spelt(expected)}",
-            *((f"`nvidia.com/mig.config.state` is `{state}` there",) if state else ()),
+            *((f"`{MIG_STATE_LABEL}` is `{state}` there",) if state else ()),
         ),
         first=first,
         found=group,
@@ -72,16 +79,9 @@ def tell_of_gke(group: Group, reports: Reports) -> bool:
 
 
 def _gke_marks(machine: Machine) -> list[str]:
-    return [mark for mark in _GKE_SHARING if machine.labels.get(mark)]
+    return [mark for mark in GKE_SHARING_LABELS if machine.labels.get(mark)]
 
 
-_GKE_SHARING: Final = (
-    "cloud.google.com/gke-gpu-partition-size",
-    "cloud.google.com/gke-gpu-sharing-strategy",
-    "cloud.google.com/gke-max-shared-clients-per-gpu",
-)
-"""https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi, .../concepts/timesharing-gpus"""
-_GKE_BOARD: Final = "cloud.google.com/gke-accelerator"
 _WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 """https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
 
@@ -94,7 +94,7 @@ def tell_of_flavor(group: Group, flavor: Item, reports: Reports) -> None:
 def tell_of_unknown(group: Group, reports: Reports) -> None:
     first = group.claim.first
     place = group.machines[0].at / "metadata" / "labels" if group.machines else first.at
-    is_gkes = bool(group.machines and group.machines[0].labels.get(_GKE_BOARD))
+    is_gkes = bool(group.machines and group.machines[0].labels.get(GKE_BOARD_LABEL))
     reports.say(
         "unknown-model",
         place,

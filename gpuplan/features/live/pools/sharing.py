@@ -9,9 +9,10 @@ from typing import Any, Final
 from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.catalog import Gpu, resource_suffix
+from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STRATEGY_LABEL, is_of_mig_devices, mig_resource
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
 from gpuplan.compiler.planning.plugin_configs import pool_of
 from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
@@ -22,7 +23,7 @@ from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlab
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
 from gpuplan.features.live.pools.layouts import Layouts, Use
-from gpuplan.features.live.pools.nodes import Machine, Part, is_of_mig_devices
+from gpuplan.features.live.pools.nodes import Machine, Part
 from gpuplan.features.live.pools.surroundings import Surroundings
 
 Spec = dict[str, Any]
@@ -150,7 +151,7 @@ class Sharing:
         stated = self.operator.strategy if self.operator.strategy in known else config.strategy
         if stated in known:
             return stated
-        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in group.machines}
+        labels = {machine.labels.get(MIG_STRATEGY_LABEL, "") for machine in group.machines}
         if labels & known:
             return min(labels & known)
         is_single = any(is_of_mig_devices(machine.product) for machine in group.machines)
@@ -172,15 +173,13 @@ def _counted(group: Group) -> int:
 
 def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
     """Return the MIG devices that a node publishes, by profile."""
-    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
 
 def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
     """Names of another driver by which a node publishes MIG devices."""
-    return frozenset(
-        name for name in gpu.legacy_names if f"nvidia.com/mig-{resource_suffix(name)}" in machine.published
-    )
+    return frozenset(name for name in gpu.legacy_names if mig_resource(name) in machine.published)
 
 
 class Keys:
@@ -290,4 +289,4 @@ def _divided(shared: Shared) -> Iterator[str]:
     elif sliced:
         replicas = sliced["replicas"]
         profiles = profiles_of(shared.division) if isinstance(replicas, int) else list(replicas)
-        yield from (f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
+        yield from (mig_resource(profile) for profile in profiles)

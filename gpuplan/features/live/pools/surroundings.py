@@ -13,10 +13,11 @@ from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, t
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.quantities import byte_quantity, quantity
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.dra import class_name
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.hand_files import is_zero
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL, Counted, Stage
+from gpuplan.compiler.planning.plan import POOL_LABEL, WORKLOAD_LABEL, Counted, Stage
 from gpuplan.compiler.planning.sync_names import REVISION
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.pools.nodes import Machine

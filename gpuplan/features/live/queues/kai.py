@@ -13,10 +13,10 @@ from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.planning.amounts import portion_of
 from gpuplan.compiler.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kai import queue_name, weight
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
-from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
 from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT

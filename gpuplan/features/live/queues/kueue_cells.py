@@ -13,10 +13,10 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import Identity, exact_quantity
-from gpuplan.compiler.planning.amounts import amount_of
+from gpuplan.compiler.planning.amounts import amount_of, portion_of
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.kueue import counted_resource
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Amount, Counted, Plan, Pool, Unit
-from gpuplan.compiler.planning.portions import portion_of
+from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, Unit
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports, report
 from gpuplan.features.live.queues.model import KUEUE_GROUP, Matching, cohort_of

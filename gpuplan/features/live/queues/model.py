@@ -11,9 +11,10 @@ from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning import node_patterns
 from gpuplan.compiler.planning.amounts import amount_text, share_of_units
+from gpuplan.compiler.planning.discovered import HOST_LABEL, PRODUCT_LABEL
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
-from gpuplan.compiler.planning.plan import HOST_LABEL, POOL_LABEL, Amount, Counted, Plan, Pool, Unit
+from gpuplan.compiler.planning.plan import POOL_LABEL, Amount, Counted, Plan, Pool, Unit
 from gpuplan.compiler.planning.tree import circles
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.components import QUEUE_CHECKS
@@ -187,9 +188,6 @@ def _following(units: Sequence[UnitShare], counted: Counted) -> tuple[Amount | N
     return guaranteed, limit
 
 
-_PRODUCT = "nvidia.com/gpu.product"
-
-
 class Matching(Value, eq=False):
     """The nodes of a dump by the pools of the plan that was made of them."""
 
@@ -211,11 +209,8 @@ class Matching(Value, eq=False):
             return any(labels.items() <= node.labels.items() for node in nodes)
         known = {**pool.nodes.selector, **pool.labels}
         products = [product.label for product in pool.gpu.products]
-        hosts = pool.nodes.names
-        return all(
-            known.get(key) == value or (key == _PRODUCT and value in products) or (key == HOST_LABEL and value in hosts)
-            for key, value in labels.items()
-        )
+        of_some = {PRODUCT_LABEL: products, HOST_LABEL: pool.nodes.names}
+        return all(known.get(key) == value or value in of_some.get(key, ()) for key, value in labels.items())
 
     @cached_property
     def _nodes(self) -> Mapping[str, Sequence[Item]]:

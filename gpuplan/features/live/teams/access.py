@@ -9,10 +9,10 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.containers import DEFAULT_REQUESTS
-from gpuplan.compiler.planning.grants import refuses_more_than_one
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
+from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Counted, Plan
-from gpuplan.compiler.planning.rdma import RDMA_LABEL
+from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.findings import Reports
@@ -203,7 +203,7 @@ def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mappin
 
 def _is_network(key: str, gpu_keys: frozenset[str]) -> bool:
     resource = key.removeprefix("requests.")
-    is_gpu = resource == "nvidia.com/gpu" or resource.startswith(("nvidia.com/gpu.", "nvidia.com/mig-"))
+    is_gpu = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", MIG_RESOURCES))
     return key.startswith("requests.") and "/" in resource and not is_gpu and key not in gpu_keys
 
 

@@ -10,10 +10,9 @@ from typing import Any
 from gpuplan.compiler.base.diagnostics import Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.amounts import amount_text
+from gpuplan.compiler.planning.amounts import amount_text, portion_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
-from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.policy.models import Cap as CappedBy
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import (

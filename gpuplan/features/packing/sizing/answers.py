@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Key, as_key
 from gpuplan.features.packing.sizing.needs import Need
 
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, largest_first
 from gpuplan.compiler.planning.placement.layouts import Vector, maximal_layouts, valid_layouts
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, largest_first
 
 
 class Prices(NamedTuple):

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
 from gpuplan.compiler.planning.placement.layouts import Vector
+from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.features.packing.sizing.frontier import Frontier, frontier
 
 MOST_STATES = 20_000

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpuplan.compiler.backends import runai
+from gpuplan.compiler.planning.amounts import portion_of
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.planning.projects import ranks
 from tests.plans import a_cluster, a_plan
 from tests.platforms import document, pool

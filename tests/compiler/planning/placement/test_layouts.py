@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from gpuplan.compiler.catalog import Gpu, load
-from gpuplan.compiler.planning.placement.layouts import maximal_layouts, nearest_layouts, room_left, valid_layouts
+from gpuplan.compiler.planning.placement.layouts import maximal_layouts, nearest_layouts, valid_layouts
 from gpuplan.compiler.planning.placement.placing import fits
 from tests.compiler.planning.placement.oracle import board, valid_vectors
 from tests.compiler.planning.placement.test_placing import MIG_GPUS, SEVEN_SLICE_GPUS, each_mig_gpu, requests
@@ -89,25 +89,6 @@ def test_a_model_without_mig_has_no_layouts() -> None:
 
 
 # --- Room --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("counts", "names"),
-    [
-        ({}, ["7g.80gb", "4g.40gb", "3g.40gb", "2g.20gb", "1g.20gb", "1g.10gb"]),
-        ({"3g.40gb": 1}, ["4g.40gb", "3g.40gb", "2g.20gb", "1g.20gb", "1g.10gb"]),
-        ({"2g.20gb": 3}, ["1g.20gb", "1g.10gb"]),
-        ({"2g.20gb": 3, "1g.10gb": 1}, []),
-        ({"3g.40gb": 2}, []),
-    ],
-    ids=str,
-)
-def test_what_can_still_be_added(counts: dict[str, int], names: list[str]) -> None:
-    assert [profile.name for profile in room_left(A100, counts)] == names
-
-
-def test_media_profiles_can_be_asked_for() -> None:
-    assert [profile.name for profile in room_left(A100, {"1g.10gb": 6}, ["1g.10gb+me"])] == ["1g.10gb+me"]
 
 
 # --- Near --------------------------------------------------------------------------------------------------------

@@ -12,8 +12,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 from gpuplan.compiler.catalog import Gpu, load
-from gpuplan.compiler.planning.placement.arrangement import arrangements
-from gpuplan.compiler.planning.placement.placing import Placed, Refusal, RefusedBy, fits, place
+from gpuplan.compiler.planning.placement.placing import Placed, Refusal, RefusedBy, arrangements, fits, place
 from tests.compiler.planning.placement.oracle import all_vectors, board, sets_of_placements, valid_vectors
 
 KNOWN = yaml.safe_load((Path(__file__).parents[2] / "catalog" / "known_good_layouts.yaml").read_text())

@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import ceil
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.placement.arrangement import Key, as_key
+from gpuplan.compiler.planning.placement.placing import Key, as_key
 from gpuplan.features.packing.sizing.answers import Cut, Grant, Group, NodeType, Today, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of, node_parts

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
 from gpuplan.compiler.planning.placement.layouts import maximal_layouts
+from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
 from gpuplan.features.packing.sizing.choosing.asking import Place
 from gpuplan.features.packing.sizing.choosing.parts import Part, instance, share, whole

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import chain
 from math import ceil
 
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
+from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Objective, Proof, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import (

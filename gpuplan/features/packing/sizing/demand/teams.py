@@ -14,9 +14,9 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Catalog, load
 from gpuplan.compiler.manifests import exact_quantity
+from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Isolation, Plan, Tenant
 from gpuplan.compiler.planning.rules import UNKNOWN_GPU
-from gpuplan.compiler.planning.unknown_gpus import unknown_gpu
 from gpuplan.features.packing.document import DemandedIsolation, DemandedService, DemandedWork
 from gpuplan.features.packing.rules import DEMAND_UNCLEAR, TEAM_NOT_ON_PLATFORM
 from gpuplan.features.packing.sizing.demand.profiles import Measured, milliseconds, throughput_of

@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
-from gpuplan.compiler.planning.placement.placing import fits
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, fits
 from gpuplan.compiler.planning.plan import Isolation
 from gpuplan.features.packing.sizing.answers import Answer, Grant, Group, NodeType, Way
 from gpuplan.features.packing.sizing.needs import Need

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from gpuplan.compiler.planning.amounts import part_of_node
-from gpuplan.compiler.planning.on_demand import broken_promises, cap_in, certain_units, guarantee_of, static_instances
+from gpuplan.compiler.planning.dra import broken_promises, cap_in, certain_units, guarantee_of, static_instances
 from gpuplan.compiler.planning.placement.blocking import Blockade
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,

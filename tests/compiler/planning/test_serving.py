@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.planning.routing import _above, _longer
+from gpuplan.compiler.planning.serving import _above, _longer
 from gpuplan.compiler.policy.models import RouteKind
 
 

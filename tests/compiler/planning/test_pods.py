@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.compiler.planning.plan import Counted, Workload
-from gpuplan.compiler.planning.requests import asked_by_main, asked_by_pod, requests_of
+from gpuplan.compiler.planning.pods import asked_by_main, asked_by_pod, requests_of
 from tests.platforms import a_platform, document, pool, tenant
 
 

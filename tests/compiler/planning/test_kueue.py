@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.compiler.admission.policies import policies
-from gpuplan.compiler.planning.kueue_settings import elastic_kinds
+from gpuplan.compiler.planning.kueue import elastic_kinds
 from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_cluster, a_plan
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
+from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, rules_group, writes_nfd
 from gpuplan.compiler.planning.plan import Cluster
 from tests.plans import a_plan
 

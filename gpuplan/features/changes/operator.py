@@ -28,6 +28,7 @@ from gpuplan.compiler.planning.visible_devices import closing_environment
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.capacity import all_pods
 from gpuplan.features.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand
+from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.nodes import impact_of_all
 from gpuplan.features.changes.operands import Cause, restarted, with_pods
@@ -44,16 +45,14 @@ def operator_changes(step: Step) -> Iterator[Change]:
     for change in _installed_otherwise(step) if is_moved else _changed(step):
         told = _by_owner(change) if new.is_merged_by_owner and not is_moved else change
         yield told._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
-    if not is_moved and old.is_merged_by_owner is not new.is_merged_by_owner:
-        yield _merged_otherwise(step)
+    if not is_moved:
+        yield from changes_by_row(step, old, new)
 
 
 def _changed(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
         yield _policy_renamed(step)
-    if old.spec.olm != new.spec.olm and new.spec.install is Install.OLM:
-        yield _other_catalog(step)
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
         yield _given_away(step)
@@ -64,39 +63,12 @@ def _changed(step: Step) -> Iterator[Change]:
     yield from _quietly(step, told)
 
 
-def _other_catalog(step: Step) -> Change:
-    """OLM takes the newest of the channel that replaces what is installed, and stays where nothing there does."""
-    new = step.after.cluster.gpu_operator
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "olm"),
-        ChangeClass.PLUGIN_RESTART,
-        f"the operator comes from the catalog `{new.spec.olm.catalog}`",
-        "where that has a release that replaces the installed one, OLM installs it, and the operator's pods restart",
-        "reverting brings no earlier release back",
-    )
-
-
 def _by_owner(change: Change) -> Change:
     """A sync brings ConfigMaps that nothing uses yet."""
     return change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
 
 
 # --- Installation ------------------------------------------------------------------------------------------------
-
-
-def _merged_otherwise(step: Step) -> Change:
-    """What is left out of a folder keeps its place in the cluster: parts of objects are never pruned."""
-    new = step.after.cluster.gpu_operator
-    who, effect = "gpuplan", "what it says is in the folder again, and the next sync applies it"
-    if new.is_merged_by_owner:
-        who, effect = "its owner", "its fields stay as they are until the owner changes them; nothing restarts"
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "clusterPolicyPatch"),
-        ChangeClass.METADATA,
-        f"the ClusterPolicy `{new.cluster_policy}` is patched by {who}",
-        effect,
-        stages=(Stage.GPU_OPERATOR,),
-    )
 
 
 def _installed_otherwise(step: Step) -> Iterator[Change]:

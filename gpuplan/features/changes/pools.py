@@ -24,11 +24,11 @@ from gpuplan.compiler.planning.plan import (
     Taint,
 )
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.subjects import about
-from gpuplan.compiler.policy.models import Allocation, Effect, Guard, NodeLabels
+from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.capacity import capacities, pods_on
 from gpuplan.features.changes.drivers import swaps_drivers
+from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.keeping import hangs_on_order
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
@@ -228,6 +228,7 @@ def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
 def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(step, old, new)
+    yield from changes_by_row(step, old, new)
     for field, judge in _JUDGES.items():
         yield from (
             change if change.at.source != new.at.source else change._replace(at=new.at / field)
@@ -736,13 +737,6 @@ def _chosen(pool: Pool) -> str:
 # --- Who may use the pool, and how -------------------------------------------------------------------------------
 
 
-def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and step.after.scheduler.places_by_pool:
-        how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
-        what = f"pods are placed otherwise: {how}"
-        yield Change(*of(step.after, new), ChangeClass.ADMISSION, what, "new pods go to other nodes")
-
-
 def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
     evicts, nodes = _evict(come), impact(new.nodes)
@@ -789,67 +783,10 @@ def _taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _labels(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    gone, come, other = _keys(old.spec.node_labels, new.spec.node_labels)
-    moves = gone or other
-    if moves or come:
-        yield Change(
-            *of(step.after, new),
-            ChangeClass.ADMISSION if moves else ChangeClass.METADATA,
-            "; ".join(
-                listed(("loses the node label", gone), ("changes the node label", other), ("gets the node label", come))
-            ),
-            "pods that choose nodes by it find others; those there stay" if moves else NOTHING_RUNS,
-            nodes=impact(new.nodes),
-            windows=new.windows,
-        )
-
-
-def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """Levels of a Topology never change, nor do labels, tolerations and Topology of a ResourceFlavor that names one.
-
-    (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
-    """
-    scheduler = step.after.scheduler
-    if old.spec.topology == new.spec.topology or not scheduler.reads_topology:
-        return
-    change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
-    if not scheduler.has_topologies:  # a page says it, and nothing obeys that
-        change_class = ChangeClass.METADATA
-    yield Change(
-        *of(step.after, new),
-        change_class,
-        f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
-        "the scheduler's objects of the pool must be deleted and recreated"
-        if change_class is ChangeClass.RECREATE
-        else "gangs are placed otherwise; those that run stay",
-    )
-
-
-def _disruption(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other, is_synced = old.spec.disruption, new.spec.disruption, step.after.cluster.argocd is not None
-    texts = [
-        f"approval is {other.approval}" if one.approval is not other.approval else "",
-        "windows change" if is_synced and one.windows != other.windows else "",
-        "what watches over a disruption changes" if is_synced and _guarded(one.guard) != _guarded(other.guard) else "",
-    ]
-    if any(texts):
-        effect = f"changes of the pool are applied at other times; {NOTHING_RUNS}"
-        yield Change(*of(step.after, new), ChangeClass.METADATA, "; ".join(filter(None, texts)), effect)
-
-
-def _guarded(guard: Guard | None) -> tuple[str, int] | None:
-    return (guard.image, seconds(guard.timeout)) if guard else None
-
-
 _JUDGES: Final[Mapping[str, Callable[[Step, Pool, Pool], Iterator[Change]]]] = {
     "sharing": _sharing,
     "nodes": _nodes,
-    "placement": _placement,
     "taints": _taints,
-    "nodeLabels": _labels,
-    "topology": _topology,
-    "disruption": _disruption,
     "names": _names,
 }
 """What each field of a pool does where it changes."""

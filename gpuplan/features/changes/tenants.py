@@ -11,28 +11,25 @@ from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
 from gpuplan.compiler.planning.containers import Defaults, defaults_of
-from gpuplan.compiler.planning.grants import grants as granted
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.members import Account, account_of, role_of
 from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
-from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.planning.routing import Taking, routed, takings
-from gpuplan.compiler.planning.schedulers import Protects
 from gpuplan.compiler.planning.serving import is_called, way_to
 from gpuplan.compiler.planning.subjects import subject_of
 from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
 from gpuplan.features.changes.capacity import grants, pods_of, quotas
+from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
 from gpuplan.features.changes.scaling import scalings
 from gpuplan.features.changes.step import Step, successors, told
 from gpuplan.features.changes.volumes import fates, is_refused
-from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, listed, names
+from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, names
 
 
 def tenant_changes(step: Step) -> Iterator[Change]:
@@ -73,10 +70,9 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     yield from _names(step, old, new)
     yield from _namespaces(step, old, new)
     yield from _quotas(step, old, new)
-    yield from _admission(step, old, new)
     yield from _containers(step, old, new)
     yield from _times(step, old, new)
-    yield from _order(step, old, new)
+    yield from changes_by_row(step, old, new)
 
 
 def _renamed(step: Step, old: Tenant, new: Tenant) -> Change:
@@ -149,16 +145,6 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
     if come:
         yield Change(*place, ChangeClass.QUOTA, f"gets the namespaces {names(come)}")
-    if old.spec.labelled_namespaces != new.spec.labelled_namespaces:
-        has = new.spec.labelled_namespaces
-        yield Change(
-            *of(step.after, new, new.at / "labelledNamespaces"),
-            ChangeClass.ADMISSION,
-            "namespaces with its label are its own" if has else "namespaces are its own only where they are listed",
-            "new pods there are judged by it; those that run go on"
-            if has
-            else "new work there is held by no quota or queue of it; what runs goes on",
-        )
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -218,27 +204,6 @@ def _division(plan: Plan, quota: Quota) -> object:
 # --- What a tenant may do ----------------------------------------------------------------------------------------
 
 
-def _admission(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
-    one, other = ([item.name for item in tenant.priority_classes] for tenant in (old, new))
-    most, allow = new.spec.allow.units_per_container, "a container may ask for"
-    gone, come = [name for name in one if name not in other], [name for name in other if name not in one]
-    texts = [f"may not name the priority class {names(gone)} any more"] if gone else []
-    texts += listed(("may name the priority class", come))
-    if old.spec.allow.pod_security is not new.spec.allow.pod_security:
-        texts.append(f"pod security is {new.spec.allow.pod_security}")
-    texts += _rdma_texts(old, new)
-    if old.spec.allow.units_per_container != most and _limits_containers(old, new):
-        texts.append(f"{allow} any number of units" if most is None else f"{allow} {most} units at most")
-    effect = "new pods are judged by it; those that run go on"
-    if _roles(old) != _roles(new):
-        effect = effect if texts else "others may do something in its namespaces; what runs goes on"
-        texts.append("its members change")
-    if texts:
-        yield Change(*of(step.after, new), ChangeClass.ADMISSION, "; ".join(texts), effect)
-    elif one != other:
-        yield Change(*of(step.after, new), ChangeClass.METADATA, "priority classes are listed in another order")
-
-
 def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     """Pods have what their containers were given when they were made."""
     before, after = defaults_of(old), defaults_of(new)
@@ -291,51 +256,7 @@ _TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evic
 """What work does for the time that a limit bounds."""
 
 
-def _rdma_texts(old: Tenant, new: Tenant) -> Iterator[str]:
-    """Which network resources come and go, and whether Pod Security or rules of ours hold the pods off the host."""
-    one, other = (tenant.spec.allow.rdma for tenant in (old, new))
-    gone, come = [name for name in one if name not in other], [name for name in other if name not in one]
-    if gone:
-        yield f"may not ask for {names(gone)} any more"
-    yield from listed(("may ask for", come))
-    if is_held_by_rules(old) is not is_held_by_rules(new):
-        yield (
-            "its pods may have IPC_LOCK: admission rules hold them to the level `baseline`, not Pod Security"
-            if is_held_by_rules(new)
-            else "its pods may not have IPC_LOCK any more: Pod Security holds them to its level"
-        )
-
-
-def _limits_containers(old: Tenant, new: Tenant) -> bool:
-    """Whether a number of units for each container means anything: of shares a container may have one anyway."""
-    as_before = new._replace(spec=new.spec.model_copy(update={"allow": old.spec.allow}))
-    return any(granted(new, name) != granted(as_before, name) for name in new.spec.namespaces)
-
-
-def _roles(tenant: Tenant) -> set[tuple[Account, str]]:
-    return {(account_of(member), role_of(member)) for member in tenant.spec.members}
-
-
 # --- Who goes first ----------------------------------------------------------------------------------------------
-
-
-def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
-    scheduler, rank = step.after.scheduler, new.spec.surplus.rank
-    texts = []
-    if old.parent != new.parent and scheduler.counts_tenants:
-        texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
-    if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
-        texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != rank and scheduler.ranks_surplus:
-        texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, rank)}")
-    if old.spec.protect != new.spec.protect and scheduler.protects is not Protects.NOBODY:
-        texts.append("its pods are protected for another time")
-    if scheduler.leaves_preemption_to_queues and evicts_within(old) != evicts_within(new):
-        texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
-    if texts:
-        effect = "who gets what is idle, and who gives it back, differs: pods beyond a guarantee may be evicted"
-        what = "; ".join(texts)
-        yield Change(*of(step.after, new), ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods_of(old))
 
 
 # --- Priority classes --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the step from one platform to another disturbs, in classes of fixed meaning, and how it is made safe."""
+"""The changes between two platforms, in classes of fixed meaning, and the way to make such a step safe."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _HUNDREDTHS: Final = 100
 
 
 def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
-    """How many pods may hold units on so many nodes of a pool, or of a part of one: one for each unit handed out."""
+    """Return the number of pods that may hold units on so many nodes of a pool or of a part of a pool."""
     limits = {total.unit.name: total.limit for total in plan.totals if total.pool.name == pool.name}
     found = 0
     for unit in pool.units:
@@ -70,7 +70,7 @@ def all_pods(plan: Plan) -> int:
 
 
 def pods_of(tenant: Tenant) -> int:
-    """How many pods a tenant may have that hold units: one for each."""
+    """Return the number of pods with units that a tenant may have, one for each unit."""
     return sum(
         ceil((quota.unit.capacity if quota.limit is None else quota.limit) * _pods_per_unit(quota.pool, quota.unit))
         for quota in tenant.quotas

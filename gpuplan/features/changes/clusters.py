@@ -1,4 +1,4 @@
-"""What changes of a cluster do: that it is there, who schedules, who labels its nodes, who syncs and who watches it."""
+"""The effects of changes of a cluster: its scheduler, the labels of its nodes, its synchronization, its monitoring."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _grace_period(step: Step) -> Iterator[Change]:
 
 
 def _frameworks(step: Step) -> Iterator[Change]:
-    """What is there besides follows from the scheduler, where that is another one."""
+    """Yield the change of the kinds of work that Kueue knows. Another scheduler is a change of its own."""
     if not step.before.scheduler.suspends_jobs or not step.after.scheduler.suspends_jobs:
         return
     old, new = ({found.kind for found in frameworks(plan.cluster)} for plan in (step.before, step.after))
@@ -177,7 +177,7 @@ def _node_labels(step: Step) -> Iterator[Change]:
 
 
 def syncers(step: Step) -> Iterator[tuple[str, str, Argocd | Flux | None, Argocd | Flux | None]]:
-    """What may sync the cluster: its name and its field, and how it does before and after."""
+    """Yield each tool that may sync the cluster: its name, its field, and its settings before and after."""
     before, after = step.before.cluster, step.after.cluster
     yield "Argo CD", "argocd", before.argocd, after.argocd
     yield "Flux", "flux", before.flux, after.flux
@@ -201,7 +201,7 @@ def _delivery(step: Step) -> Iterator[Change]:
 
 
 def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[ChangeClass, str, str, str]:
-    """What it is that a tool comes, goes or syncs in another way, what comes of it, and what reverting does."""
+    """Return the class, the words, the effect and the undo of a tool that comes, goes or syncs in another way."""
     if new is None:
         effect = "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no"
         undo = "reverting syncs everything again, partitions included"

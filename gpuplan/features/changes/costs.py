@@ -1,4 +1,4 @@
-"""What a step costs: the difference in money, and what changes of prices are."""
+"""The cost of a step in money, and the changes of prices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction as Ratio
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.plan import Plan, Pool, Prices
+from gpuplan.compiler.planning.plan import Plan, Prices
 from gpuplan.compiler.planning.prices import Costs, Money, costs
 from gpuplan.compiler.policy.models import Rate
 from gpuplan.features.changes.model import Change, of
@@ -18,7 +18,7 @@ from gpuplan.features.changes.step import Step, successors, told
 
 
 class AmountChange(NamedTuple):
-    """What something costs before and after; nothing where it is not there."""
+    """An amount of money before and after. The amount is 0 on a side that lacks the thing."""
 
     before: Money
     after: Money
@@ -29,7 +29,7 @@ class AmountChange(NamedTuple):
 
 
 class CostChange(Value):
-    """What a cluster costs ``before`` and ``after``; None on a side on which nobody says prices.
+    """The cost of a cluster ``before`` and ``after``, or None on a side without prices.
 
     Pools and tenants are those that cost something else, by name; tenants by what they are guaranteed, with all that
     are part of them. ``left_out`` are the pools without a price on a side: what is in them is in no number. Where
@@ -52,7 +52,7 @@ class CostChange(Value):
 
 
 def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
-    """What it costs that one plan of a cluster becomes the other; None where all costs what it did.
+    """Return the change of cost between two plans of a cluster, or None if no cost differs.
 
     A cluster that comes or goes costs nothing on the other side.
     """
@@ -71,7 +71,7 @@ def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
 
 
 def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
-    """What pools and tenants cost on a side by name, and what is idle."""
+    """Return the costs of a side: of pools and of tenants by name, and of idle units."""
     if side is None:
         return {}, {}, {}
     pools = [cost for cost in side.pools if cost.pool.name not in left_out]
@@ -100,7 +100,13 @@ _EFFECT = "amounts of money change; nothing that runs is disturbed"
 def price_changes(step: Step) -> Iterator[Change]:
     yield from told(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
     for old, new in step.kept_pools:
-        yield from _billing(step, old, new)
+        was, is_now = old.spec.billing, new.spec.billing
+        found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
+        if was.node_type != is_now.node_type:
+            found.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
+        if found:
+            what = f"nodes are billed otherwise: {joined(found)}"
+            yield Change(*of(step.after, new, new.at / "billing"), ChangeClass.METADATA, what, _EFFECT)
 
 
 def _added(step: Step, new: Prices) -> Iterator[Change]:
@@ -128,16 +134,6 @@ def _changed(step: Step, old: Prices, new: Prices) -> Iterator[Change]:
         found.insert(0, f"currency from {was.currency} to {is_now.currency}")
     if found:
         yield Change(*of(step.after, new), ChangeClass.METADATA, f"prices change: {joined(found)}", _EFFECT)
-
-
-def _billing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    was, is_now = old.spec.billing, new.spec.billing
-    found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
-    if was.node_type != is_now.node_type:
-        found.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
-    if found:
-        what = f"nodes are billed otherwise: {joined(found)}"
-        yield Change(*of(step.after, new, new.at / "billing"), ChangeClass.METADATA, what, _EFFECT)
 
 
 def _named(name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What changes of the drivers of pools do: those that NVIDIADrivers bring."""
+"""The effects of changes of the drivers that NVIDIADrivers bring to pools."""
 
 from __future__ import annotations
 
@@ -40,17 +40,31 @@ def drivers_of_pools(step: Step) -> Iterator[Change]:
     before, after = nvidia_drivers(step.before), nvidia_drivers(step.after)
     groups = {group.name: group for group in driver_groups(step.before)}
     if before and not after:
-        yield _all_gone(step)
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "driver"),
+            ChangeClass.DESTRUCTIVE,
+            "no pool names its own driver any more",
+            f"{_GONE}; the ClusterPolicy's own driver follows",
+            "reverting brings NVIDIADrivers back, in the same way",
+            nodes=impact_of_all(step.after.pools),
+            pods=all_pods(step.before),
+            needs_drain=True,
+            daemon_sets=tuple(map(_daemon_sets, groups.values())),
+        )
     if not before or not after:
         return
     for group in driver_groups(step.after):
         if group.name in before and before[group.name] != after[group.name]:
             yield _changed(step, groups[group.name], group, before[group.name], after[group.name])
-        elif group.name not in before:
-            yield from _begun(step, group)
+        elif group.name not in before and group.pool and step.before.find_pool(group.pool.name):
+            # The nodes of a new pool are part of the change of that pool.
+            change = _restarted(step, group, f"its nodes have a driver of their own: {group.version}", goes=True)
+            yield change._replace(effect=_TAKEN_OVER)
     for name, group in groups.items():
-        if name not in after:
-            yield from _ended(step, group)
+        if name not in after and group.pool and (pool := step.after.find_pool(group.pool.name)):
+            # DaemonSets go with the NVIDIADriver that owns them, and those of a removed pool with the pool.
+            change = _restarted(step, group._replace(pool=pool), "its nodes have the cluster's driver again", goes=True)
+            yield change._replace(change_class=ChangeClass.DESTRUCTIVE, effect=_GONE)
 
 
 def _changed(step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
@@ -68,35 +82,6 @@ def _changed(step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, A
     else:
         what = f"settings of the driver change: {names(differing)}"
     return _restarted(step, now, what)
-
-
-def _begun(step: Step, group: DriverGroup) -> Iterator[Change]:
-    """A pool that there was gets a driver of its own; of one that is new, its nodes tell."""
-    if group.pool is not None and step.before.find_pool(group.pool.name) is not None:
-        told = _restarted(step, group, f"its nodes have a driver of their own: {group.version}", goes=True)
-        yield told._replace(effect=_TAKEN_OVER)
-
-
-def _ended(step: Step, group: DriverGroup) -> Iterator[Change]:
-    """DaemonSets go with the NVIDIADriver that owns them. Of a pool that is removed, that one tells."""
-    pool = step.after.find_pool(group.pool.name) if group.pool else None
-    if pool is not None:
-        told = _restarted(step, group._replace(pool=pool), "its nodes have the cluster's driver again", goes=True)
-        yield told._replace(change_class=ChangeClass.DESTRUCTIVE, effect=_GONE)
-
-
-def _all_gone(step: Step) -> Change:
-    return Change(
-        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "driver"),
-        ChangeClass.DESTRUCTIVE,
-        "no pool names its own driver any more",
-        f"{_GONE}; the ClusterPolicy's own driver follows",
-        "reverting brings NVIDIADrivers back, in the same way",
-        nodes=impact_of_all(step.after.pools),
-        pods=all_pods(step.before),
-        needs_drain=True,
-        daemon_sets=tuple(_daemon_sets(group) for group in driver_groups(step.before)),
-    )
 
 
 _GONE: Final = (
@@ -120,7 +105,7 @@ def handed_over_by_hand(step: Step) -> Change:
 
 
 NO_LONGER: Final = "pods that wait for a person to delete them wait no longer"
-"""Which there are, only the cluster knows: each that is not of its DaemonSet's revision, or that has lost it."""
+"""Only the cluster knows these pods: each differs from the revision of its DaemonSet, or has lost its DaemonSet."""
 
 
 def _daemon_sets(group: DriverGroup) -> str:

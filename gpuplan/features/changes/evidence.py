@@ -1,4 +1,4 @@
-"""What the nodes of a cluster show: which of them patterns stand for, and which of them name an entry."""
+"""A list of a cluster's nodes as evidence: the nodes that patterns match, and the entries that labels name."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Evidence(Value):
         return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
 
     def needing(self, what: RetainedPart, after: Plan) -> tuple[str, ...] | None:
-        """What still needs what is retained, most often nodes; None where the list does not show it."""
+        """Return the nodes or objects that still need a retained part, or None if the list does not show them."""
         match what:
             case RetainedLayout():
                 return self.naming(MIG_CONFIG_LABEL, what.spec.config_name)
@@ -126,7 +126,7 @@ class Evidence(Value):
                 assert_never(what)
 
     def _holding(self, identity: Identity) -> tuple[str, ...] | None:
-        """What uses an object. A list with nodes of another cluster may have that one's objects."""
+        """Return the users of an object, or None if the list does not show them or has nodes of another cluster."""
         kind = find_kind(identity.group, identity.kind)
         if kind is None or kind.held_by is None or not self.is_whole:
             return None
@@ -170,7 +170,7 @@ _STOPPED: Final = ("Hold", "HoldAndDrain")
 
 
 def _values(body: object, route: Sequence[str]) -> Iterator[object]:
-    """What is at the ends of a route, in which `[*]` stands for each item of a list."""
+    """Yield the values at the ends of a route. `[*]` in a route stands for each item of a list."""
     if not route:
         yield body
     elif route[0] == "[*]":
@@ -193,7 +193,7 @@ def _homes(plan: Plan, name: str) -> set[str]:
 
 
 def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
-    """What a list lacks of what the policies count."""
+    """Yield the nodes that a list lacks of those that the policies count, by pool."""
     listed = {node.name: node.labels.get(POOL_LABEL) for node in nodes}
     for pool in plan.pools:
         names = tuple(sorted(name for part in pool.parts for name in part.nodes.names if name not in listed))

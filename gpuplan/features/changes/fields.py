@@ -1,4 +1,4 @@
-"""What the change of a field does, by the rows of `fields.yaml`: no row looks at nodes or pods."""
+"""The effects of changes of fields, by the rows of `fields.yaml`. No row looks at nodes or pods."""
 
 from __future__ import annotations
 

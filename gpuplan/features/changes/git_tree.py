@@ -24,12 +24,11 @@ LONGEST_NAME: Final = 255
 LONGEST_PATH: Final = 4096
 """Bytes of a path, on Linux, and those of a link."""
 MOST_LINKS: Final = 40
-"""How many links Linux follows from one path."""
+"""The number of links that Linux follows from one path."""
 MOST_STEPS: Final = 1_000_000
-"""How many entries are listed, and folders and links passed on the way to them; a platform of 10,000 files takes a
-tenth of that."""
+"""The number of entries that are listed, with the folders and links on the way. 10,000 files take a tenth of that."""
 MOST_BYTES: Final = 256 * 2**20
-"""How much of files is read."""
+"""The number of bytes that are read of all files."""
 _LARGEST_TREE: Final = 32 * 2**20
 
 
@@ -208,7 +207,7 @@ class GitTree:
             raise self._has_no_end(way)
 
     def _link(self, way: Sequence[str], item: _Item) -> str | None:
-        """What a link says; None when no file system could have it."""
+        """Return the target of a link, or None if no file system could have the link."""
         if item.digest not in self._links:
             data = self._data(way, item, "blob", LONGEST_PATH)
             is_possible = 0 < len(data) < LONGEST_PATH and b"\0" not in data
@@ -230,7 +229,7 @@ class GitTree:
             name = os.fsdecode(raw)
             if not raw:
                 raise self._trouble("has an entry without a name", way)
-            if _is_impossible(raw):
+            if raw in (b".", b"..") or raw.lower() == b".git" or b"/" in raw or len(raw) > LONGEST_NAME:
                 raise self._trouble("has an entry whose name no checkout could have", (*way, name))
             item = _item(int(mode, 8), digest.hex())
             if item is None:
@@ -298,10 +297,6 @@ def _item(mode: int, digest: str) -> _Item | None:
         return _Item(Kind.FOLDER, digest, is_submodule=True)
     kind = _KINDS.get(mode & _TYPE)
     return None if kind is None else _Item(kind, digest)
-
-
-def _is_impossible(name: bytes) -> bool:
-    return name in (b".", b"..") or name.lower() == b".git" or b"/" in name or len(name) > LONGEST_NAME
 
 
 def _shown(way: Sequence[str]) -> str:

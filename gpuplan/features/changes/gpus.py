@@ -1,4 +1,4 @@
-"""What changes of the platform's own GPU models do: what is counted with them is said of pools and of tenants."""
+"""The effects of changes of the platform's own GPU models. Changes of pools and tenants say the units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes of documents do that hold Kubernetes objects: hand-written ones, and what is retained."""
+"""The effects of changes of documents with Kubernetes objects: hand-written and retained ones."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
 
 
 def _folder(step: Step, stage: str, at: Origin) -> str:
-    """What is synced with it: its stage, or the one folder of a stage that its Component is for."""
+    """Return the folder that a document is synced with: its stage, or the part of a stage that its Component is for."""
     document = document_of(at)
     components = (*step.before.components, *step.after.components)
     found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
@@ -94,7 +94,7 @@ def _folder(step: Step, stage: str, at: Origin) -> str:
 
 
 def folder_of(component: Component) -> str:
-    """What is synced with it, whether or not policies have anything there."""
+    """Return the folder that a Component is synced with. The policies may write nothing in that folder."""
     return component.stage if component.part is None else f"{component.stage}/{component.part}"
 
 
@@ -129,7 +129,7 @@ def _components(step: Step) -> Iterator[Change]:
 
 
 def retained_changes(step: Step) -> Iterator[Change]:
-    """Of definitions nothing but that they are there: what is in the operator's files is said of the operator."""
+    """Yield the changes of retained documents. The operator's changes say the content of the operator's files."""
     for old, new in successors(step.before.retained, step.after.retained):
         place = new or old
         if place is not None and not means_same(old and old.what, new and new.what):
@@ -139,7 +139,16 @@ def retained_changes(step: Step) -> Iterator[Change]:
                 yield _kept_nodes(step, old, new, place, place.what)
                 continue
             if _is_divided_otherwise(old, new):
-                yield _divided_otherwise(step, place)
+                # mig-manager applies what a node's label names when it starts, and starts with each new file.
+                yield Change(
+                    *of(step.after, place),
+                    ChangeClass.REPARTITION,
+                    "definition is retained otherwise, under the same name",
+                    "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that "
+                    "hold them must end first",
+                    "reverting divides the same nodes again, which needs them drained again",
+                    needs_drain=True,
+                )
                 continue
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
@@ -157,19 +166,6 @@ def _is_divided_otherwise(old: Retained | None, new: Retained | None) -> bool:
         return False
     names_same = one.spec.config_name == other.spec.config_name
     return names_same and content_hash(one.layout.entries) != content_hash(other.layout.entries)
-
-
-def _divided_otherwise(step: Step, place: Retained) -> Change:
-    """mig-manager applies what a node's label names whenever it starts, and starts with each new file."""
-    return Change(
-        *of(step.after, place),
-        ChangeClass.REPARTITION,
-        "definition is retained otherwise, under the same name",
-        "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that hold them "
-        "must end first",
-        "reverting divides the same nodes again, which needs them drained again",
-        needs_drain=True,
-    )
 
 
 def _left_by(old: Retained, needing: Sequence[str] | None) -> str:

@@ -34,7 +34,7 @@ class LettingGo(NamedTuple):
 
     @property
     def labels(self) -> dict[str, str]:
-        """What they keep. One by which claims are served goes at once where no pool that takes them has it."""
+        """The labels that the nodes keep. The label that serves claims goes at once if no new pool has that label."""
         is_served = any(DRA_PLUGIN_LABEL in pool.labels for pool in self.to)
         return {key: value for key, value in self.was.labels.items() if is_served or key != DRA_PLUGIN_LABEL}
 

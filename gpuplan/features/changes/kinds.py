@@ -1,4 +1,4 @@
-"""What a change of a Kubernetes object does, by its kind and the fields that differ."""
+"""The class of a change of a Kubernetes object, by the object's kind and the fields that differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 def class_of(pair: Pair) -> ChangeClass:
-    """How far a change disturbs. Labels and annotations alone do not, unless the kind says so."""
+    """Return the class of a change. Labels and annotations alone disturb nothing unless the kind says otherwise."""
     identity, before, after = pair.identity, pair.before, pair.after
     if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
@@ -147,7 +147,7 @@ def stage_of(folder: str) -> str:
 
 
 def class_of_stage(folder: str) -> ChangeClass:
-    """What a change that nothing else is known of may do, by its folder; of what syncs folders, nothing."""
+    """Return the default class of a change in a folder. Folders that sync other folders are only metadata."""
     return _BY_STAGE.get(stage_of(folder), ChangeClass.METADATA)
 
 
@@ -172,7 +172,7 @@ def _node_rules(pair: Pair) -> ChangeClass:
 
 
 def _node_labels(pair: Pair) -> ChangeClass:
-    """Of a Node object; one that leaves Git is not pruned, nor are its labels."""
+    """Return the class for a Node object. An object that leaves Git is not pruned, and keeps its labels."""
     old, new = pair.both(*_LABELS)
     if pair.before is None:
         return class_of_arrival(new)
@@ -183,7 +183,7 @@ def _node_labels(pair: Pair) -> ChangeClass:
 
 
 def class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
-    """Of what the operator is told, by what stands in pod templates in that release's line.
+    """Return the class of a change of the operator's settings, by the pod templates of that release's line.
 
     Any line may be meant where there is no release. What the table does not know may restart anything.
     """
@@ -216,7 +216,7 @@ def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
 
 
 def _number_of_pods(pair: Pair) -> ChangeClass:
-    """What ends pods: `QUOTA` says that what runs goes on.
+    """Return `RECREATE` if pods end, or else `QUOTA`.
 
     An absent number of replicas is 1 (`SetDefaults_Deployment` in `pkg/apis/apps/v1/defaults.go` of
     kubernetes/kubernetes, and the definition of a LeaderWorkerSet). Of an autoscaler only what is stated is compared.
@@ -302,7 +302,7 @@ def runs_mps(pair: Pair) -> bool:
 
 
 def _charts(pair: Pair) -> ChangeClass:
-    """Of what an Application syncs: another GPU Operator restarts its operands, another scheduler its controllers."""
+    """Return the class for an Application: a new chart of the GPU Operator restarts its operands."""
     old, new = (
         {
             (str(item["chart"]), str(item.get("targetRevision")))

@@ -1,4 +1,4 @@
-"""What changes of MIG layouts do that no pool uses; of those in use, the pool's change says it.
+"""The effects of changes of MIG layouts that no pool uses. A pool's change says those of its own layout.
 
 That no pool uses a layout is said of policies. Nodes name the entry that they had until their label moves, which is as
 late as somebody approves it, and the MIG manager fails on a node whose label names no entry of its file.

@@ -1,4 +1,4 @@
-"""What parts of plans mean, apart from where they were written."""
+"""The meaning of parts of plans, without the places where they were written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes hand out while a step has arrived by half: the GPU Operator's files, or the nodes' labels."""
+"""The units that nodes publish while half of a step is applied: the GPU Operator's files, or the nodes' labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpuplan.features.changes.wording import who_names
 
 
 class Published(NamedTuple):
-    """What a node publishes: how many of each resource, by what each of them is."""
+    """The units that a node publishes: the number of each resource, by the device behind it."""
 
     units: Mapping[tuple[str, str], int]
 
@@ -35,7 +35,7 @@ class Published(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """What nodes publish in between, where that is neither what they did nor what they will; else None.
+    """The units that nodes publish in between, or None if they are those of before or of afterwards.
 
     The one is with the new files and the old labels, the other the other way round.
     """
@@ -60,7 +60,7 @@ def halves(step: Step, moved: Transition) -> Halves:
 
 
 def lost_key(step: Step, was: Pool, to: Pool) -> str:
-    """What comes of it that the device plugin's file loses the key that nodes name until their label moves, in words.
+    """Return the effect, in words, if the device plugin's file loses a key that nodes name until their label moves.
 
     Empty where it does not, or a list shows that none names it. Where the ConfigMap keeps its name no pod restarts for
     it, and config-manager cannot replace a link to what is gone (`updateSymlink` in `cmd/config-manager/main.go` of
@@ -81,7 +81,7 @@ def _without_key(step: Step) -> str:
 
 
 def without_file(step: Step) -> str:
-    """What nodes that are not divided do as their file goes before the label that names it, in words."""
+    """Return the effect, in words, on undivided nodes whose file goes before the label that names it."""
     if step.keeps_plugin_file:
         return f"they {_SHARES_ON}"
     until = "whole GPUs" if _reads_late(step) else "no GPUs until the label goes, and then whole ones"
@@ -125,7 +125,7 @@ _WHOLE: Final = "GPU"
 
 
 def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
-    """By the file that a part's label names, on GPUs that are divided as another one's are; None without that file.
+    """Return the units by the file that one part's label names, on GPUs divided as the other part's, or None.
 
     (`buildGPUDeviceMap` and `buildMigDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin. Without a
     file config-manager stops, `updateConfigName` in `cmd/config-manager/main.go` there.)
@@ -138,7 +138,7 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
 
 
 def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout: Layout | None, gpus: int) -> Published:
-    """By a file, under a cluster's strategy, on so many GPUs that are divided by a layout, or whole."""
+    """Return the units by a file, under a cluster's strategy, on so many GPUs, whole or divided by a layout."""
     strategy = _strategy(cluster, config)
     found = list(_devices(layout, gpus, strategy))
     if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:

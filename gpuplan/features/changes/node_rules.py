@@ -1,4 +1,4 @@
-"""What changes of the labels and taints of nodes do, by the rules that put them there."""
+"""The classes of changes of nodes' labels and taints, by the rules that set them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpuplan.compiler.planning.pool_nodes import find_pattern
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 
 Counts = Mapping[str, int]
-"""How many nodes a rule is for, by its name, as far as anybody knows."""
+"""The number of a rule's nodes, by the rule's name, as far as it is known."""
 
 Names = Mapping[str, frozenset[str]]
 """The nodes that a pattern matches, by its text, where anybody knows them."""
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
     labels: Body
     taints: tuple[object, ...]
     chosen: object
-    """How nodes are chosen, as it is written."""
+    """The terms that choose nodes, as they are written."""
     boards: frozenset[str] = frozenset()
     """The PCI ids of which the nodes have one; none where any board of NVIDIA's will do."""
     division: object = None
@@ -147,7 +147,7 @@ def class_of_rules(
     all_before: Sequence[Rule] | None = None,
     all_after: Sequence[Rule] | None = None,
 ) -> ChangeClass:
-    """How far a change of rules disturbs, node by node.
+    """Return the class of a change of rules, node by node.
 
     Nodes that one rule leaves to another get what that one says. ``all_before`` and ``all_after`` are the rules of all
     objects, where more than these are known, in their order: of two for a node, the later one holds.
@@ -157,7 +157,7 @@ def class_of_rules(
 
 
 def class_of_kept_rules(gone: Sequence[Rule], after: Sequence[Rule]) -> ChangeClass:
-    """Of rules that go, which held nodes until those of another pool did: they lose what only these say."""
+    """Return the class of retained rules that go. Nodes lose the labels that no other rule gives them."""
     lost = (ChangeClass.ADMISSION if _are_covered(rule, after) else class_of_departure(rule.labels) for rule in gone)
     return worst((ChangeClass.METADATA, *lost))
 
@@ -188,7 +188,7 @@ def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
 
 
 def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> ChangeClass:
-    """Of nodes that had some labels and get others. Without `nvidia.com/mig.config` partitions are dissolved.
+    """Return the class for nodes whose labels change. Partitions are dissolved without `nvidia.com/mig.config`.
 
     Where the entries of both say the same, mig-parted finds it applied and leaves the GPUs alone. What obeys that
     label, and the one of the device plugin's configuration, is the GPU Operator; pods choose nodes by the others.
@@ -208,7 +208,7 @@ def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> 
 
 
 def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next_labels: Body) -> ChangeClass:
-    """Of nodes that are chosen by their boards as well: of others some may leave, and others come."""
+    """Return the class for nodes that are chosen by their boards: some may leave, and others may come."""
     leave = bool(new) and not (old and old <= new)
     come = bool(old) and not (new and new <= old)
     return worst(
@@ -242,7 +242,7 @@ def class_of_taints(old: Sequence[object], new: Sequence[object]) -> ChangeClass
 
 
 def _class_on_arrival(taints: Sequence[object]) -> ChangeClass:
-    """Of nodes that had no rule: that they get one says already who may come."""
+    """Return the class for nodes that had no rule. Their new rule already changes the pods that may come."""
     found = class_of_taints((), taints)
     return ChangeClass.ADMISSION if found is ChangeClass.TAINT else found
 
@@ -252,12 +252,12 @@ def _keep_off(taints: Sequence[object]) -> bool:
 
 
 def class_of_arrival(labels: Body) -> ChangeClass:
-    """Of nodes that had no labels of ours: their GPUs are set up, or their device plugin at least."""
+    """Return the class for nodes that had no pool: at least their device plugin restarts."""
     return ChangeClass.REPARTITION if _partitions(labels) else ChangeClass.PLUGIN_RESTART
 
 
 def class_of_departure(labels: Body) -> ChangeClass:
-    """Of nodes that are nobody's any more."""
+    """Return the class for nodes that leave for no pool."""
     return ChangeClass.DESTRUCTIVE if _partitions(labels) else ChangeClass.ADMISSION
 
 

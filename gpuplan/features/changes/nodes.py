@@ -1,4 +1,4 @@
-"""Which nodes a change touches, and where nodes go that leave a pool."""
+"""The nodes that a change touches, and the pools that nodes go to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _may_have(nodes: Nodes, name: str) -> bool:
 
 
 def count_by_rule(plan: Plan) -> dict[str, int]:
-    """How many nodes each rule of a plan is for, by the rule's name."""
+    """Return the number of nodes of each rule of a plan, by the rule's name."""
     return {
         f"{pool.name}{ROLLOUT_SUFFIX}" if pool.rollout and part is pool.rollout.moved else pool.name: part.nodes.count
         for pool in plan.pools

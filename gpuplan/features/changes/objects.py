@@ -57,7 +57,7 @@ FILE: Final = "File"
 
 
 class Written(Value, eq=False):
-    """What is written of a cluster on one side.
+    """The objects and files of a cluster on one side.
 
     As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule by number
     and by name, and the trace of each object. Of a side that holds what differs, ``whole`` is all there is.
@@ -77,7 +77,7 @@ class Written(Value, eq=False):
         return tuple(rule._replace(division=self.division(rule.labels)) for rule in rules)
 
     def division(self, labels: Body) -> object:
-        """What the entry says that a node's labels name; None where there is none, or no file that is known."""
+        """Return the content of the entry that a node's labels name, or None without an entry or a known file."""
         name = labels.get(MIG_CONFIG_LABEL)
         return None if name is None else (self.whole or self)._divisions.get(str(name))
 
@@ -265,7 +265,7 @@ _RULE: Final = "NodeFeatureRule"
 
 
 def _kept(key: Key, body: Body) -> object:
-    """What an object keeps when it changes its name, equal for what it was and what it is."""
+    """Return a key that an object keeps when its name changes."""
     folder, identity = key
     match identity.group, identity.kind:
         case "nvidia.com", "ClusterPolicy":  # there is one
@@ -296,7 +296,12 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, h
         return class_of_labels(*labels, is_divided_alike=True)
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
-        return _class_of_renamed(pair)
+        if pair.identity.kind == _POLICY:
+            return ChangeClass.RECREATE
+        if runs_mps(pair):
+            return ChangeClass.REPARTITION
+        is_watched = class_of(pair._replace(before=None)) is ChangeClass.METADATA
+        return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
     if pair.identity.kind == _POLICY and pair.before is not None and pair.after is not None:
         was, spec = (Setup(found, _BY_OTHERS) for found in pair.both("spec"))
         return class_of_settings(was, spec, "", has_mps=has_mps)
@@ -305,17 +310,7 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, h
 
 _POLICY: Final = "ClusterPolicy"
 _BY_OTHERS: Final = "external"
-"""What no chart hands on to the operator is all there for it to read."""
-
-
-def _class_of_renamed(pair: Pair) -> ChangeClass:
-    """One that changes its name with its content is another object."""
-    if pair.identity.kind == _POLICY:
-        return ChangeClass.RECREATE
-    if runs_mps(pair):
-        return ChangeClass.REPARTITION
-    is_watched = class_of(pair._replace(before=None)) is ChangeClass.METADATA
-    return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
+"""A ClusterPolicy that no chart writes holds all that the operator reads."""
 
 
 def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
@@ -356,7 +351,7 @@ _VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+
 
 
 def _differ_in_metrics_alone(old: object, new: object) -> bool:
-    """Of Kueue's Configuration: what it shows to Prometheus decides nothing."""
+    """Whether two versions of Kueue's Configuration differ only in what Kueue shows to Prometheus."""
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return False
     before, after = ({key: value for key, value in side.items() if key != "metrics"} for side in (old, new))
@@ -364,7 +359,7 @@ def _differ_in_metrics_alone(old: object, new: object) -> bool:
 
 
 def _content(body: Body | None) -> object:
-    """What a file says: its text, or the data that it spells."""
+    """Return the data of a file with one YAML mapping, or else its text."""
     if body is None:
         return None
     text = str(body.get("data", ""))
@@ -379,7 +374,7 @@ def _rules_of_table(table: object, names: Names) -> tuple[Rule, ...]:
 
 
 def _class_of_request(old: object, new: object) -> ChangeClass:
-    """Of a request to Run:ai: numbers of each node pool, apart from what decides who gets the surplus."""
+    """Return the class of a request to Run:ai: numbers of node pools are a quota, their order among tenants is more."""
     if old is None:
         return ChangeClass.QUOTA
     if not isinstance(old, Mapping) or not isinstance(new, Mapping) or not ("resources" in old and "resources" in new):

@@ -1,4 +1,4 @@
-"""What restarts of the GPU Operator's own pods do to nodes and to other pods."""
+"""The effects of restarts of the GPU Operator's own pods on nodes and on other pods."""
 
 from __future__ import annotations
 
@@ -45,7 +45,12 @@ def restarted(step: Step, causes: Sequence[Cause], setup: Setup) -> Iterator[Cha
         yield _drivers_restart(step, found)
     if mps := [cause for cause in moving if _has(cause, Restart.ENDS)]:
         yield _mps_restarts(step, mps)
-    others = [cause if cause.rolls is None else _only(cause, _mild(cause)) for cause in moving]
+    others = [
+        cause
+        if cause.rolls is None
+        else _only(cause, [roll for roll in cause.rolls or () if roll.restart in (Restart.PAUSES, Restart.WATCHES)])
+        for cause in moving
+    ]
     rolling = [cause for cause in others if cause.rolls != ()]
     yield from _pods_restart(step, rolling, _runs_mps(step) if mps else [])
     yield from _untouched(step, there, alone)
@@ -57,10 +62,6 @@ def _only(cause: Cause, rolls: Sequence[Roll]) -> Cause:
 
 def _has(cause: Cause, restart: Restart) -> bool:
     return any(roll.restart is restart for roll in cause.rolls or ())
-
-
-def _mild(cause: Cause) -> list[Roll]:
-    return [roll for roll in cause.rolls or () if roll.restart in (Restart.PAUSES, Restart.WATCHES)]
 
 
 def with_pods(step: Step, rolls: tuple[Roll, ...]) -> tuple[str, ...]:
@@ -133,7 +134,17 @@ def _mps_restarts(step: Step, causes: Sequence[Cause]) -> Change:
     """
     parts = _runs_mps(step)
     nodes = impact_of_all(parts)
-    rolled = [_only(cause, [roll for roll in cause.rolls or () if _is_beside_mps(roll)]) for cause in causes]
+    rolled = [
+        _only(
+            cause,
+            [
+                roll
+                for roll in cause.rolls or ()
+                if (roll.operand.where is not Where.MIG and roll.restart is not Restart.EVICTS)
+            ],
+        )
+        for cause in causes
+    ]
     return Change(
         *of(step.after, step.after.cluster, causes[0].at),
         ChangeClass.REPARTITION,
@@ -146,11 +157,6 @@ def _mps_restarts(step: Step, causes: Sequence[Cause]) -> Change:
         needs_drain=True,
         daemon_sets=_daemon_sets(rolled),
     )
-
-
-def _is_beside_mps(roll: Roll) -> bool:
-    """Whether it is told of with nodes that share GPUs by MPS: these have no MIG, and the driver is told of alone."""
-    return roll.operand.where is not Where.MIG and roll.restart is not Restart.EVICTS
 
 
 # --- All others --------------------------------------------------------------------------------------------------
@@ -173,7 +179,7 @@ _NO_NODES: Final = "the operator is set up; there are no nodes yet"
 
 
 def _pods_restart(step: Step, causes: Sequence[Cause], told: Sequence[Pool]) -> Iterator[Change]:
-    """What restarts on nodes, beside those that were told of already."""
+    """Yield the restarts on nodes that no earlier change says."""
     nodes = _nodes(step, causes, told)
     if not causes or (nodes is None and told):
         return

@@ -1,4 +1,4 @@
-"""What changes of the GPU Operator do: its installation, its driver, and the pods that it restarts."""
+"""The effects of changes of the GPU Operator: its installation, its driver, and the pods that restart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ def operator_changes(step: Step) -> Iterator[Change]:
     folders = (Stage.GPU_OPERATOR.value,) if is_another_chart else ()
     is_moved = old.spec.install is not new.spec.install or old.namespace != new.namespace
     for change in _installed_otherwise(step) if is_moved else _changed(step):
-        told = _by_owner(change) if new.is_merged_by_owner and not is_moved else change
+        told = (
+            change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+            if new.is_merged_by_owner and not is_moved
+            else change
+        )
         yield told._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
     if not is_moved:
         yield from changes_by_row(step, old, new)
@@ -55,17 +59,36 @@ def _changed(step: Step) -> Iterator[Change]:
         yield _policy_renamed(step)
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
-        yield _given_away(step)
+        # The operator takes the labels that choose operands off nodes with another workload. NFD's workers stay.
+        # (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
+        stopped = tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy)
+        yield Change(
+            *of(step.after, step.after.cluster, new.at / "values"),
+            ChangeClass.DESTRUCTIVE,
+            "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
+            "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
+            "reverting brings them back",
+            nodes=impact_of_all(step.after.pools),
+            pods=all_pods(step.before),
+            needs_drain=True,
+            daemon_sets=with_pods(step, stopped),
+        )
     yield from drivers_of_pools(step)
     if told.is_handed_over_by_hand:
         yield handed_over_by_hand(step)
     yield from restarted(step, tuple(_causes(step, told)), told.new)
-    yield from _quietly(step, told)
-
-
-def _by_owner(change: Change) -> Change:
-    """A sync brings ConfigMaps that nothing uses yet."""
-    return change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+    yield from _filed(step)
+    cluster = step.after.cluster
+    place = of(step.after, cluster, cluster.gpu_operator.at)
+    loud = {key.partition(".")[0] for key in told.rolled}
+    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
+    if details:
+        what = f"settings of {names(details)} change"
+        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
+    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
+    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
+        effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
+        yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 
 
 # --- Installation ------------------------------------------------------------------------------------------------
@@ -107,32 +130,9 @@ def _policy_renamed(step: Step) -> Change:
     )
 
 
-def _given_away(step: Step) -> Change:
-    """The operator takes the labels that choose operands off nodes with another kind of workload; NFD's workers stay.
-
-    (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
-    """
-    return Change(
-        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "values"),
-        ChangeClass.DESTRUCTIVE,
-        "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
-        "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
-        "reverting brings them back",
-        nodes=impact_of_all(step.after.pools),
-        pods=all_pods(step.before),
-        needs_drain=True,
-        daemon_sets=_own(step),
-    )
-
-
 def _all(step: Step) -> tuple[str, ...]:
     """All DaemonSets that there are, which go and come again."""
     return with_pods(step, _running_before(step))
-
-
-def _own(step: Step) -> tuple[str, ...]:
-    """Those of them that the operator makes, and nobody beside it."""
-    return with_pods(step, tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy))
 
 
 def _running_before(step: Step) -> tuple[Roll, ...]:
@@ -198,7 +198,7 @@ def _is_driver(roll: Roll) -> bool:
 
 
 def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
-    """What else stands in pod templates, or may."""
+    """Yield the causes in other settings that are, or may be, part of pod templates."""
     at = step.after.cluster.gpu_operator.at
     if released := rolled.pop(UPDATE_STRATEGY, ()):
         yield Cause(NO_LONGER, at, released)
@@ -228,7 +228,7 @@ def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, 
 
 
 def _difference(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
-    """How a file differs in these keys, or entries."""
+    """Return the differences of a file in these keys or entries, in words."""
     return listed(
         ("gets", [key for key in keys if key not in old]),
         ("loses", [key for key in keys if key not in new]),
@@ -244,7 +244,7 @@ def _whole(keys: Sequence[str], step: Step) -> list[str]:
 
 
 def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
-    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
+    """Return the change of the driver in words, or "" if there is none or somebody else manages the driver."""
     one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
     if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
         return ""
@@ -254,17 +254,14 @@ def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
         own = "the release's own"
         return f"the driver changes {from_to(one.version or own, other.version or own)}"
     if told.handed_over:
-        return _handed_over_text(told.step)
+        step = told.step
+        if are_drivers_by_pool(step.after):
+            return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
+        return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
     if _brings_another_driver(old, new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
     keys = {key for key in told.rolled if key.startswith(_DRIVER)}
     return NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
-
-
-def _handed_over_text(step: Step) -> str:
-    if are_drivers_by_pool(step.after):
-        return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
-    return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
 
 
 def _brings_another_driver(old: GpuOperator, new: GpuOperator) -> bool:
@@ -287,7 +284,7 @@ _OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
 
 
 class _Told(Value, eq=False):
-    """What the operator is told, before and after, and what else OLM is told."""
+    """The settings of the operator, and those for OLM, before and after."""
 
     step: Step
     old: Setup
@@ -365,7 +362,7 @@ def _has_objects(setup: Setup) -> bool:
 
 
 def _default_workload(setup: Setup) -> str:
-    """What nodes without the label are for."""
+    """Return the workload of nodes without the label."""
     is_on = setup.is_on("sandboxWorkloads.enabled", default=False)
     return str(setup.value("sandboxWorkloads.defaultWorkload") or "container") if is_on else "container"
 
@@ -407,22 +404,6 @@ def _filed(step: Step) -> Iterator[Change]:
             "nothing restarts: nodes read a key when their label names it",
         )
         yield Change(*of(step.after, cluster, cluster.gpu_operator.at), ChangeClass.METADATA, what, effect)
-
-
-def _quietly(step: Step, told: _Told) -> Iterator[Change]:
-    """What stands in no pod template, and is not told of elsewhere."""
-    yield from _filed(step)
-    cluster = step.after.cluster
-    place = of(step.after, cluster, cluster.gpu_operator.at)
-    loud = {key.partition(".")[0] for key in told.rolled}
-    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
-    if details:
-        what = f"settings of {names(details)} change"
-        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
-    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
-    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
-        effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
-        yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 
 
 _TOLD: Final = ("driver", "mig", "migManager", "devicePlugin", _SUBSCRIPTION)

@@ -1,4 +1,4 @@
-"""What becomes of nodes in every order in which the folders of a step may be synced.
+"""The fate of nodes in every order in which the folders of a step may be synced.
 
 What a node's labels name is in the GPU Operator's files, which are synced as one; its labels come from folders of their
 own, each synced by itself, and of each label the last rule's value holds. Where labels are no rules but parts of
@@ -47,7 +47,7 @@ FILES: Final = Stage.GPU_OPERATOR.value
 
 
 class Hazard(StrEnum):
-    """What is wrong with nodes while some folders are synced and others wait, worst first."""
+    """The ways in which nodes are wrong while some folders are synced and others wait, worst first."""
 
     UNLABELLED = "no-partition-label"
     """They are divided by MIG before and after, and nothing says so: the operator has the partitions dissolved."""
@@ -98,7 +98,7 @@ class BadOrder(NamedTuple):
 
 @lru_cache(maxsize=64)
 def bad_orders(step: Step) -> tuple[BadOrder, ...]:
-    """Of alike nodes, the first combination of folders with each hazard, worst first; none of a safe step."""
+    """Return the first combination of folders with each hazard, worst first, for each set of alike nodes."""
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
@@ -134,7 +134,7 @@ def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
 
 
 def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
-    """Of those that patterns stand for, no more than the most."""
+    """Return the nodes of both. Nodes without names count as the larger of the two numbers."""
     names = tuple(sorted({*one.names, *other.names}))
     unnamed = max(one.count - len(one.names), other.count - len(other.names))
     return NodeImpact(len(names) + unnamed, names, one.pattern or other.pattern)
@@ -154,7 +154,7 @@ def _told(plan: Plan, bad: BadOrder) -> BadOrder:
 
 
 _NEITHER: Final = {Hazard.UNSHARED, Hazard.NEITHER, Hazard.BARE}
-"""What nodes publish is of neither side."""
+"""The hazards in which nodes publish the units of neither side."""
 
 
 def _advice(plan: Plan, bad: BadOrder) -> str:
@@ -165,7 +165,7 @@ def _advice(plan: Plan, bad: BadOrder) -> str:
 
 
 def syncers_of(plan: Plan, folders: Iterable[str]) -> list[str]:
-    """What syncs the folders, in words; where nothing does, the folders."""
+    """Return what syncs the folders, in words. A folder that nothing syncs stands for itself."""
     return [_syncer_of(plan, folder) for folder in folders]
 
 
@@ -202,7 +202,7 @@ def _subject(bad: BadOrder) -> str:
 
 
 class Files(Value):
-    """What is in the GPU Operator's files: the division that each entry stands for, and the device plugin's files.
+    """The GPU Operator's files: the division of each entry, and the device plugin's configurations.
 
     ``is_read_late`` says that the release's config-manager begins as if its node had no label.
     """
@@ -239,14 +239,14 @@ class Files(Value):
 
 
 _NAMES: Final = {MIG_CONFIG_LABEL: "the entry", DEVICE_PLUGIN_CONFIG_LABEL: "the configuration"}
-"""What is in the files that a label names."""
+"""The part of the files that each label names, in words."""
 
 
 # --- One kind of node --------------------------------------------------------------------------------------------
 
 
 class _Found(NamedTuple):
-    """What is wrong in one combination."""
+    """A fault of one combination."""
 
     what: str
     named: tuple[str, str] | None = None
@@ -310,7 +310,7 @@ class _Way(Value):
         return next((part.nodes.gpus_per_node for part in (self.alike.to, self.alike.was) if part is not None), 0)
 
     def published(self, synced: Synced) -> Published | None:
-        """What the nodes hand out; None where the files lack what their label names, and nothing new is handed out.
+        """Return the units that the nodes publish, or None if the files lack what their label names.
 
         Without a label config-manager takes an empty file (the operator sets `FALLBACK_STRATEGIES=empty`). Where its
         label names what is not there it ends with an error; newer ones start again as if there were no label, before
@@ -333,7 +333,7 @@ class _Way(Value):
         return self.files[FILES in synced]
 
     def found(self, synced: Synced) -> Mapping[Hazard, _Found]:
-        """What is wrong in one combination; of what follows from a label that is not there, only that."""
+        """Return the faults of one combination. A missing label hides the faults that follow from it."""
         labels = self.labels(synced)
         was, will = (found.get(MIG_CONFIG_LABEL, ALL_DISABLED) for found in (self.first, self.last))
         if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
@@ -355,7 +355,7 @@ class _Way(Value):
         return hazards
 
     def _third(self, synced: Synced) -> Published | None:
-        """What they publish where that is of neither side."""
+        """Return the units that the nodes publish if they are those of neither side, or None."""
         found = None if self.is_claimed else self.published(synced)
         return None if None in self.ends or found in self.ends else found
 
@@ -395,7 +395,7 @@ class _Way(Value):
 
 
 def _by_folder(rules: Iterable[LabelRule]) -> dict[str, list[tuple[str, Mapping[str, str]]]]:
-    """What each folder says of a node, and at which place among all rules."""
+    """Return the labels that each folder gives a node, with the order of their rules."""
     found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for rule in rules:
         found.setdefault(rule.folder, []).append((rule.order, rule.labels))
@@ -410,7 +410,7 @@ def _merged(rules: Iterable[LabelRule]) -> dict[str, str]:
 # --- All orders --------------------------------------------------------------------------------------------------
 
 _MOST_FOLDERS: Final = 6
-"""Of how many folders all combinations are tried: of more, those in which at most two are ahead, or behind."""
+"""The most folders of which all combinations are tried. With more folders, at most two are ahead or behind."""
 
 
 def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
@@ -436,7 +436,7 @@ def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
 
 
 def _found(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Found]:
-    """What is wrong in one combination; a label that no node has any more names nothing."""
+    """Return the faults of one combination, without labels that a list shows on no node."""
     found = way.found(synced)
     return {
         hazard: one
@@ -513,7 +513,7 @@ class _Short(Value):
 
 
 def _units(way: _Way, synced: Synced, pool: str, resource: str) -> int:
-    """What the nodes add to a pool. Where a file is not there yet, they hand out what they did."""
+    """Return the units that the nodes add to a pool. Until a file arrives they publish what they did before."""
     if way.labels(synced).get(POOL_LABEL) != pool:
         return 0
     published = way.published(synced) or way.ends[0]
@@ -554,7 +554,7 @@ def _folders(ways: Iterable[_Way]) -> tuple[str, ...]:
 
 
 _APART: Final = {Hazard.EARLY, Hazard.STUCK}
-"""What says nothing of units."""
+"""The hazards that concern no units."""
 
 
 def _uncovered(step: Step, short: _Short, guaranteed: Amount, unit: str) -> Iterator[BadOrder]:

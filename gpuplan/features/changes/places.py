@@ -25,7 +25,7 @@ class Edit(NamedTuple):
 
 
 class Edits:
-    """What was edited between two plans of one cluster, document by document."""
+    """The edits between two plans of one cluster, document by document."""
 
     def __init__(self, before: Plan, after: Plan) -> None:
         old, new = documents_of(before), documents_of(after)
@@ -96,7 +96,7 @@ def documents_of(plan: Plan) -> Mapping[_Key, Document]:
 
 
 def _key(document: Document) -> _Key:
-    """What is the same document before and after: one of a policy has a name, and another one a place, too."""
+    """Return a key that a document keeps: a policy's kind and name, and for other documents also the place."""
     if document.kind in KINDS:
         return document.kind, document.name
     metadata = document.data.get("metadata") if isinstance(document.data, dict) else None
@@ -144,7 +144,7 @@ def _origins(part: object) -> Iterator[Origin]:
 
 
 def _edits(old: Document | None, new: Document | None, removal: Origin | None) -> Iterator[Edit]:
-    """What differs in a document; one that comes or goes is named by its name, or by what takes it away."""
+    """Yield the edits of a document. The edit of a new or removed one is at its name, or at what removes it."""
     only = new or old
     if only is not None and (old is None or new is None):
         yield Edit(removal or only.origin / "metadata" / "name", ())

@@ -43,7 +43,7 @@ class Pod(NamedTuple):
 
 
 class Outsider(NamedTuple):
-    """What makes pods on nodes whose new taint they do not tolerate: how many of its ``pods`` are there now."""
+    """An owner of pods that do not tolerate a new taint, and the number of its ``pods`` on those nodes now."""
 
     namespace: str
     kind: str
@@ -103,7 +103,7 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
 
 
 def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Outsider, ...]:
-    """What would not come again to the nodes that a change closes. DaemonSets come first.
+    """Return the owners whose pods could not return to the nodes that a change closes, DaemonSets first.
 
     A pool that says nothing of its nodes has those where pods hold its units. What a node's kubelet starts by itself
     is not scheduled.
@@ -188,7 +188,7 @@ def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:
 
 
 def _gpus(pod: Pod) -> dict[str, int]:
-    """What a pod holds of a node that was in no pool, by the names of resources."""
+    """Return a pod's GPUs by resource, for a node that was in no pool."""
     return {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
 
 
@@ -204,7 +204,7 @@ def _units_that_go(change: Change, pool: Pool) -> frozenset[str] | None:
 
 
 def _units(pod: Pod, pool: Pool, wanted: frozenset[str] | None) -> dict[str, int]:
-    """How many of a pool's units a pod holds. By its claims alone nobody can tell one class of devices from another."""
+    """Return the number of each unit of a pool that a pod holds. Claims count for each class of devices."""
     held: dict[str, int] = {}
     for unit in pool.units:
         if unit.resource is not None:
@@ -259,7 +259,7 @@ def _owner(item: Body) -> tuple[str, str]:
 
 
 def _requests(spec: Body) -> dict[str, int]:
-    """What a pod holds of extended resources: the sum of its containers', or an init container's where that is more.
+    """Return a pod's extended resources: the sum of its containers, or an init container's number if that is more.
 
     Sidecars, which are init containers that restart, run beside the others and add up: "Resource sharing within
     containers" in https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.

@@ -1,4 +1,4 @@
-"""What changes of pools do: their nodes, how these are shared, and who may use them."""
+"""The effects of changes of pools: of their nodes, their sharing, and their users."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gpuplan.features.changes.drivers import swaps_drivers
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.keeping import hangs_on_order
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.features.changes.node_rules import class_of_boards
 from gpuplan.features.changes.nodes import (
     Arrival,
@@ -66,7 +66,7 @@ def pool_changes(step: Step) -> Iterator[Change]:
 
 
 class Passage(NamedTuple):
-    """What nodes go through that come from one pool, or from none that is known, to another, or to none.
+    """The way of nodes from one pool to another. None stands for no known pool.
 
     ``takes_turns`` says that they are without labels in one order of two syncs, ``swaps_drivers`` that another
     NVIDIADriver brings them their driver.
@@ -79,7 +79,7 @@ class Passage(NamedTuple):
 
     @property
     def change_class(self) -> ChangeClass:
-        """How far it disturbs nodes that they change hands."""
+        """The class of the change for nodes that change hands."""
         loses_partitions = self.is_partitioned and self.to is None
         judged = (
             (self.was is None, ChangeClass.PLUGIN_RESTART),
@@ -100,7 +100,7 @@ class Passage(NamedTuple):
 
     @property
     def mps(self) -> str:
-        """What MPS does as the nodes' label names the file of another pool; empty where neither pool has it."""
+        """The effect of MPS as the nodes' label names the file of another pool, or "" if neither pool has MPS."""
         if self.was is not None and self.was.runs_mps:
             return _MPS_ENDS
         return _MPS_BEGINS if self.to is not None and self.to.runs_mps else ""
@@ -130,7 +130,7 @@ def _passage(step: Step, was: Pool | None, to: Pool | None, moved: Iterable[Tran
 
 
 def _ordered(passage: Passage) -> str:
-    """What comes of the wrong order, and what does away with it (`gpuplan.features.changes.keeping`)."""
+    """Return the effect of the wrong order, with its remedy (`gpuplan.features.changes.keeping`)."""
     was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
         f"where the labels of pool `{was}` are synced before those of `{to}`, the nodes have none for a while: the "
@@ -188,19 +188,21 @@ def _added(step: Step, pool: Pool) -> Iterator[Change]:
 
 
 def _removed(step: Step, pool: Pool) -> Iterator[Change]:
-    """What its nodes become elsewhere is said of the pool that they come to.
+    """Yield the change of a removed pool. The change of another pool says what its nodes become there.
 
     A node without `nvidia.com/mig.config` gets `all-disabled` from the operator, and mig-manager then dissolves its
     partitions (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
     """
     nodes, is_partitioned = impact(pool.nodes), Passage(pool, None).is_partitioned
     where = names([item.to.name for item in departures(step, pool, None) if item.to is not None])
+    gone = _DISSOLVED if is_partitioned else ""
+    if not is_partitioned and is_plugin_config_gone(step, pool):
+        gone = f"; the operator's sync takes their configuration away before: {without_file(step)}"
     yield Change(
         *of(step.before, pool),
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
-        f"labels and taints of the pool go from {nodes_of(nodes)}"
-        + (_DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, pool) else ""),
+        f"labels and taints of the pool go from {nodes_of(nodes)}" + gone,
         "reverting brings labels and partitions back, not the pods",
         nodes=nodes,
         capacity=capacities(pool, None),
@@ -208,10 +210,6 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         needs_drain=is_partitioned,
         needs_reboot=_reboots(step, is_partitioned=is_partitioned),
     )
-
-
-def _gone(step: Step) -> str:
-    return f"; the operator's sync takes their configuration away before: {without_file(step)}"
 
 
 def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
@@ -287,7 +285,11 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """The names that a pool keeps; where it is renamed as well, that tells of its flavor."""
-    yield from _keys_of(step, old, new)
+    for moved in transitions(old, new) if _names_another_key(old, new) else ():
+        is_told = _makes_otherwise(moved) or _has_other_config(moved)
+        is_told |= shared_as(moved.before.sharing) != shared_as(moved.after.sharing)
+        if not is_told and _key(moved.before) != _key(moved.after):
+            yield _named_otherwise(step, new, moved, halves(step, moved))
     is_counted = all(plan.scheduler.has_queues_for_all_pools for plan in (step.before, step.after))
     if is_counted and old.name == new.name and flavor_name(old) != flavor_name(new) and counted_units(old):
         yield Change(
@@ -299,15 +301,6 @@ def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             "reverting is the same the other way round",
             pods=pods_on(step.before, old, old.nodes.count),
         )
-
-
-def _keys_of(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """The key that a pool keeps; of nodes that are shared otherwise as well, that tells of it."""
-    for moved in transitions(old, new) if _names_another_key(old, new) else ():
-        is_told = _makes_otherwise(moved) or _has_other_config(moved)
-        is_told |= shared_as(moved.before.sharing) != shared_as(moved.after.sharing)
-        if not is_told and _key(moved.before) != _key(moved.after):
-            yield _named_otherwise(step, new, moved, halves(step, moved))
 
 
 def _names_another_key(old: Pool, new: Pool) -> bool:
@@ -503,7 +496,7 @@ def _reads_other_key(step: Step, moved: Transition) -> bool:
 
 
 def _key(part: Pool) -> str:
-    """What nodes read: with another key their units change as late as their labels do."""
+    """Return the key that nodes read. With another key their units change as late as their labels do."""
     return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
 
 
@@ -526,7 +519,7 @@ def _asked_otherwise(step: Step, old: Pool, new: Pool) -> Change:
 
 
 def _asked(pool: Pool) -> dict[str, bool]:
-    """What pods ask the pool's units by, and whether a container may ask for one alone."""
+    """Return the names by which pods ask for units, each with whether a container may ask for just one."""
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
 
 
@@ -561,7 +554,7 @@ def _mig_config(pool: Pool) -> str | None:
 
 
 def _division(pool: Pool) -> object:
-    """What each GPU of a node becomes; None where none is divided."""
+    """Return the division of a node's GPUs, or None if no GPU is divided."""
     match pool.sharing:
         case Mig():
             return pool.gpu.id, _instances(pool)
@@ -597,7 +590,24 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """Nodes that come from a pool that stays are told of with that pool."""
     yield from (_departed(step, old, new, leaving) for leaving in departures(step, old, new))
     yield from (_arrived(step, old, new, coming) for coming in arrivals(step, old, new))
-    yield from _counted(step, old, new)
+    one, other = old.nodes, new.nodes
+    planned, now = old.spec.nodes.count, new.spec.nodes.count
+    texts = []
+    if old.gpu.id != new.gpu.id:
+        texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
+    if planned != now:
+        texts.append(f"the plan counts {count(now, 'node')}, not {planned}")
+    if one.gpus_per_node != other.gpus_per_node:
+        texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
+    if one.name_pattern != other.name_pattern:
+        texts.append(_chosen(new))
+    if one.selector != other.selector:
+        texts.append("nodes are chosen by other labels")
+    elif not texts and set(one.names) != set(other.names):
+        texts.append("its nodes are others")
+    if texts:
+        effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
+        yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
     yield from _boards(step, old, new)
 
 
@@ -642,7 +652,14 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to, moves(old, leaving))
     is_partitioned = passage.is_partitioned
     if to is None and step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NODE:
-        return _left_as_labelled(step, new, nodes)
+        return Change(
+            *of(step.after, new),
+            ChangeClass.ADMISSION,
+            f"{verb(nodes, 'leaves', 'leave')} the pool for none",
+            "labels and taints stay on them until somebody takes them away",
+            nodes=nodes,
+            windows=new.windows,
+        )
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
         if not nodes.names:
@@ -659,18 +676,6 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
         nodes=nodes,
         also=about(to) if to is not None else (),
         pods=pods_on(step.before, old, nodes.count) if passage.drains else 0,
-    )
-
-
-def _left_as_labelled(step: Step, pool: Pool, nodes: NodeImpact) -> Change:
-    """Node objects that leave Git are not pruned, nor are labels on them."""
-    return Change(
-        *of(step.after, pool),
-        ChangeClass.ADMISSION,
-        f"{verb(nodes, 'leaves', 'leave')} the pool for none",
-        "labels and taints stay on them until somebody takes them away",
-        nodes=nodes,
-        windows=pool.windows,
     )
 
 
@@ -703,30 +708,8 @@ def _handed_over(step: Step, old: Pool | None, new: Pool, passage: Passage, text
     )
 
 
-def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
-    one, other = old.nodes, new.nodes
-    planned, now = old.spec.nodes.count, new.spec.nodes.count
-    texts = []
-    if old.gpu.id != new.gpu.id:
-        texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
-    if planned != now:
-        texts.append(f"the plan counts {count(now, 'node')}, not {planned}")
-    if one.gpus_per_node != other.gpus_per_node:
-        texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
-    if one.name_pattern != other.name_pattern:
-        texts.append(_chosen(new))
-    if one.selector != other.selector:
-        texts.append("nodes are chosen by other labels")
-    elif not texts and set(one.names) != set(other.names):
-        texts.append("its nodes are others")
-    if texts:
-        effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
-        yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
-
-
 def _chosen(pool: Pool) -> str:
-    """How nodes come to the pool that has no pattern any more, or another one."""
+    """Return the way, in words, in which nodes come to a pool whose pattern changed."""
     if pool.nodes.name_pattern:
         return f"the nodes' names match `{pool.nodes.name_pattern}`"
     if pool.nodes.are_by_board:
@@ -789,4 +772,4 @@ _JUDGES: Final[Mapping[str, Callable[[Step, Pool, Pool], Iterator[Change]]]] = {
     "taints": _taints,
     "names": _names,
 }
-"""What each field of a pool does where it changes."""
+"""The judges of those fields of a pool for which nodes are looked at."""

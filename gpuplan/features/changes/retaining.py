@@ -77,7 +77,7 @@ class Leftover(NamedTuple):
 
 
 class Retention(Value):
-    """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
+    """The documents that the working tree lacks for a safe step, and those that it retains for nothing.
 
     Both are empty where ``report`` has other errors than `_OWN`. ``doubts`` are why a list of nodes is no proof of what
     none of them names; None without a list.
@@ -124,15 +124,12 @@ def retain(
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            evidence = None if nodes is None else Evidence(old, nodes, plan, listed, _queues_of(old))
+            made = frozenset(made.identity for made in kueue.render(old) if isinstance(made, Manifest))
+            evidence = None if nodes is None else Evidence(old, nodes, plan, listed, made)
             doubts = evidence.doubts if evidence is not None else None
             missing += keepers(old, plan, evidence)
             left += leftovers(old, plan, evidence)
     return Retention(report, against, tuple(missing), tuple(left), doubts)
-
-
-def _queues_of(plan: Plan) -> frozenset[Identity]:
-    return frozenset(artifact.identity for artifact in kueue.render(plan) if isinstance(artifact, Manifest))
 
 
 def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Keeper]:
@@ -200,7 +197,7 @@ class Named(NamedTuple):
 
 
 class _Definition(NamedTuple):
-    """What is named; ``content`` decides whether two are the same.
+    """The meaning of a name. Two definitions with one ``content`` are the same.
 
     The place is not known of an object that a back end makes.
     """
@@ -211,7 +208,7 @@ class _Definition(NamedTuple):
 
 
 def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
-    """What the policies make themselves; all objects if asked for."""
+    """Yield the definitions that the policies make themselves, with all objects if asked for."""
     bare = replace(plan, retained=())
     for layout in bare.mig_layouts:
         yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), _content(layout), layout.at)
@@ -245,7 +242,7 @@ def _definition(
 
 
 def _content(layout: Layout) -> tuple[str, str]:
-    """What a name of an entry stands for, whoever gave it."""
+    """Return the content that an entry's name stands for."""
     return content_hash(layout.entries), layout.gpu.id
 
 
@@ -266,8 +263,17 @@ class _Needed(NamedTuple):
 
 
 def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """What nodes name and what Kueue holds on to. Queues of namespaces that are no tenant's any more go with those."""
-    yield from _layouts(old, new)
+    """Yield what nodes name and what Kueue holds. Queues go with a namespace that no tenant has any more."""
+    sizes: dict[str, int] = {}
+    layouts = {layout.config_name: layout for layout in old.mig_layouts if old.may_be_divided_by(layout)}
+    for part in old.parts:
+        if isinstance(part.sharing, Mig):
+            layout = part.sharing.layout
+            sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
+    left = sizes.keys() - _entries_in_use(new)
+    for name in sorted(layouts):
+        spec = entry_spec(layouts[name], sizes.get(name, 0))
+        yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
     yield from _configs(old, new)
     yield from _nodes(old, new)
     namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
@@ -279,22 +285,8 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
             yield _object(manifest, kind)
 
 
-def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """All entries, for nodes may still name one that no pool uses any more."""
-    sizes: dict[str, int] = {}
-    layouts = {layout.config_name: layout for layout in old.mig_layouts if old.may_be_divided_by(layout)}
-    for part in old.parts:
-        if isinstance(part.sharing, Mig):
-            layout = part.sharing.layout
-            sizes[layout.config_name] = max(sizes.get(layout.config_name, 0), part.nodes.gpus_per_node)
-    left = sizes.keys() - _entries_in_use(new)
-    for name in sorted(layouts):
-        spec = entry_spec(layouts[name], sizes.get(name, 0))
-        yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
-
-
 def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
-    """What retains the entry of a layout; on nodes with so many GPUs, where it leaves some whole."""
+    """Return the spec that retains a layout's entry, for nodes with so many GPUs."""
     name = layout.config_name
     division = {"configName": name, "gpu": layout.gpu.id, **_division(layout, gpus_per_node)}
     return {"migLayout": division, "until": _no_node(MIG_CONFIG_LABEL, name)}
@@ -305,7 +297,7 @@ def _entries_in_use(plan: Plan) -> set[str]:
 
 
 def _division(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
-    """How the policy language says it: shortly, where all GPUs are divided alike."""
+    """Return a layout in the policy language, in the short form if all GPUs are divided alike."""
     first, *others = layout.entries or (None,)
     if first is not None and not others and first.gpus is None and first.mig_enabled:
         return {"instances": dict(first.instances)}
@@ -338,12 +330,12 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
 
 
 def key_document(key: str) -> str:
-    """What the document is called that retains a key, if it can be."""
+    """Return the preferred name of the document that retains a key."""
     return f"device-plugin-{key}"
 
 
 def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
-    """What retains a key, in a plan that may have the pool whose name it is."""
+    """Return the spec that retains a key, in a plan that may have the pool of that name."""
     return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
 
 
@@ -362,7 +354,7 @@ def _until_left(plan: Plan, key: str) -> str:
 
 
 def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """What nodes keep on their way from one pool to another, so that no order of two folders takes it from them."""
+    """Yield the labels that nodes keep on their way to another pool, whichever of two folders is synced first."""
     for moved in letting_go(Step(old, new)):
         name, nodes = moved.was.name, moved.was.nodes
         listed = f"`kubectl get nodes -l {POOL_LABEL}={name}` lists"
@@ -437,7 +429,7 @@ def _is_ours(text: str) -> bool:
 
 
 def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Leftover]:
-    """What was not made by the policies of the revision, or is made by those of now; what keys hang on stays."""
+    """Yield the documents for what the revision did not make or the policies make now, unless keys depend on them."""
     now = _needless(new, _defined(new, with_objects=True))
     before = {needed.named for needed in _configs(old, new)}
     before |= {found.named for found in _defined(old, with_objects=True) if not found.named.label}
@@ -458,7 +450,7 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:
-    """What need not be retained as well. A layout that no pool uses may be removed any day, so it may be retained."""
+    """Return the definitions that need no retaining. A layout that no pool uses may go, and may be retained."""
     unused = {layout.config_name for layout in plan.mig_layouts} - _entries_in_use(plan)
     found = {item.named: item for item in defined}
     return {named: item for named, item in found.items() if named.label != MIG_CONFIG_LABEL or named.name not in unused}
@@ -475,7 +467,7 @@ def _decides_keys(plan: Plan, what: object) -> bool:
 
 
 def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
-    """What is retained beside another definition of the same name; for plans without errors, since it renders them."""
+    """Yield findings on what is retained beside a definition of the same name. The plan must be free of errors."""
     has_objects = any(isinstance(item.what, RetainedObject) for item in plan.retained)
     known = {found.named: found for found in _defined(plan, with_objects=has_objects)}
     needless, retained = _needless(plan, known.values()), dict[Named, _Definition]()

@@ -37,18 +37,6 @@ def get_revision(root: Path, name: str) -> Revision:
     """The commit of this name; trouble when there is none."""
     if not is_in_git(root):
         raise GpuplanError(f"`{name}` is looked for in Git, and `{root}` is in no Git repository", WITH_A_FOLDER)
-    _refuse_stand_in(root, name)
-    found = find_revision(root, name) if name and not name.startswith("-") else None
-    if found is None:
-        raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
-    return found
-
-
-def _refuse_stand_in(root: Path, name: str) -> None:
-    """Raise `GpuplanError` if the platform's folder is a link or a submodule: a commit says where these lead.
-
-    Whose revisions are meant is plain to whoever stands in the folder itself.
-    """
     link = find_link(root)
     if link:
         leads = os.path.relpath(os.path.realpath(root))
@@ -61,6 +49,10 @@ def _refuse_stand_in(root: Path, name: str) -> None:
         if listed and listed.startswith(_SUBMODULE):
             message = f"`{root}` is in the submodule `{way}`, and `{name}` would be one of its own revisions"
             raise GpuplanError(message, f"run it there: `cd {root}`")
+    found = find_revision(root, name) if name and not name.startswith("-") else None
+    if found is None:
+        raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
+    return found
 
 
 _SUBMODULE: Final = b"160000 "
@@ -141,7 +133,7 @@ class Unadded(NamedTuple):
 
 
 def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
-    """Which of a folder's files Git does not track; None where there is no Git repository, or no git."""
+    """Return the files of a folder that Git does not track, or None without a Git repository or without git."""
     repository = find_repository(folder)
     if repository is None:
         return None

@@ -60,7 +60,7 @@ from gpuplan.features.changes.rollout import (
 
 
 class Wish(NamedTuple):
-    """What is asked for. ``to`` is empty for the target of the rollout under way, and where nodes go ``back``.
+    """The wish of the user. ``to`` is empty for the target of the rollout under way, and if nodes go ``back``.
 
     ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
     nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
@@ -75,7 +75,7 @@ class Wish(NamedTuple):
 
 
 class Action(StrEnum):
-    """What to do with a file."""
+    """The action on a file."""
 
     WRITE = "write"
     """It has this text and no other."""
@@ -86,7 +86,7 @@ class Action(StrEnum):
 
 
 class Edit(NamedTuple):
-    """How the overlay says a step; ``path`` is relative to the repository's root."""
+    """The edit of the overlay for a step. ``path`` is relative to the repository's root."""
 
     path: str
     action: Action
@@ -115,7 +115,7 @@ class Proposal(NamedTuple):
 
 
 def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
-    """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
+    """Return the configurations of nodes whose MPS daemons restart with a step, which ends every CUDA process there."""
     if not step.changes_file or proposal.plan.cluster.gpu_operator.keeps_plugin_file:
         return ()
     pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
@@ -125,10 +125,6 @@ def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     others = [part for part in proposal.plan.parts if part.name != pool.name and part.runs_mps]
     parts = [*others, *([own] if isinstance(own.sharing, Mps) else [])]
     return tuple(part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in parts)
-
-
-def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:
-    return replace(plan, pools=tuple(other if found is pool else found for found in plan.pools))
 
 
 def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Proposal | None]:
@@ -180,7 +176,7 @@ def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
 
 
 def _limit(pool: Pool, wish: Wish) -> int:
-    """How many nodes may be away at once; a part of the nodes is rounded down, but one always may."""
+    """Return the number of nodes that may be away at once. A percentage is rounded down, but to 1 at least."""
     if wish.max_unavailable:
         number = int(wish.max_unavailable.rstrip("%"))
         return max(number * pool.nodes.count // 100, 1) if wish.max_unavailable.endswith("%") else number
@@ -238,7 +234,7 @@ _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
 
 
 def _checked(name: str) -> str:
-    """What is no node's name is most likely a line of a table; no overlay could name it, either."""
+    """Return the name, or raise `GpuplanError` if no node could have it: most likely a line of a table."""
     if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
         shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
         raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
@@ -306,7 +302,7 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
     home = with_meaning(pool.parts[0]._replace(nodes=pool.nodes))
     between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
     known = {(item.code, item.finding.message) for item in judge_plan(plan)}
-    for item in judge_plan(_with(plan, pool, between)):
+    for item in judge_plan(replace(plan, pools=tuple(between if found is pool else found for found in plan.pools))):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
                 f"`--to {wish.to}` would be an error: {item.shown.message}",
@@ -341,7 +337,7 @@ def overlay_path(cluster: str, pool: str) -> str:
 
 
 def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator[Edit]:
-    """What the overlay must say after each step.
+    """Yield the edit of the overlay for each step.
 
     An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
     """
@@ -363,7 +359,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
 
 
 def _layer(plan: Plan, pool: Pool) -> Layer | None:
-    """What the cluster's own overlay says of the pool, if anything."""
+    """Return the layer of the cluster's own overlay for the pool, or None."""
     layer = _document(pool).layers[-1]
     return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
 
@@ -384,7 +380,7 @@ def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
-    """What the pool's document has to say, beside whatever else it says."""
+    """Return the text that the pool's document must contain among its other fields."""
     text = to_yaml(writing.document("Pool", pool.name, patch))
     notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
     return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
@@ -436,7 +432,7 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
 
 
 def _defined(plan: Plan, pool: Pool) -> Defined:
-    """What nodes find whatever the rollout does, and what an earlier one, or an earlier step, has retained for it."""
+    """Return the names that are defined apart from the rollout, and those that earlier steps retain for it."""
     others = [part for part in plan.parts if part.name != pool.name]
     elsewhere = {part.labels[label] for part in others for label in _RETAINED_LABELS if label in part.labels}
     own: list[Left] = []
@@ -455,7 +451,7 @@ _RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 
 def _left(item: Retained) -> Left | None:
-    """What a document retains, if labels of nodes name it."""
+    """Return the name that a document retains if labels of nodes name it, or None."""
     match item.what:
         case RetainedDevicePluginConfig(spec=spec):
             return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
@@ -488,7 +484,7 @@ def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dic
 
 
 def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[str, Any]]:
-    """What retains what nodes of the pool name, as it is before the rollout, on its way, or in the end."""
+    """Return the name and the spec of the document that retains a name of the pool's nodes."""
     pool = outcome.pool
     parts = (*pool.parts, outcome.target)
     part = next(part for part in parts if part.labels.get(left.label) == left.value)
@@ -507,14 +503,14 @@ def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | N
         path = overlay_path(proposal.plan.cluster.name, proposal.outcome.pool.name)
         return f"the step before is not committed yet ({path})"
     for left in _dropped(proposal):
-        if names := _naming(left, listed):
+        if names := [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]:
             verb = "has" if len(names) == 1 else "have"
             return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
     return ""
 
 
 def _dropped(proposal: Proposal) -> tuple[Left, ...]:
-    """What is no longer defined after the first step, retained for the rollout or made by it."""
+    """Return the names that the first step no longer defines."""
     plan, pool = proposal.plan, proposal.outcome.pool
     step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
     if step is None or step.kind is not StepKind.FORGET:
@@ -525,11 +521,6 @@ def _dropped(proposal: Proposal) -> tuple[Left, ...]:
     made = pool.rollout.moved.labels if pool.rollout is not None else {}
     found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
     return tuple(left for left in found if left.value not in stays)
-
-
-def _naming(left: Left, listed: Mapping[str, str] | None) -> list[str]:
-    """The listed nodes that have a label; names alone show none."""
-    return [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]
 
 
 def find_uncommitted(root: Path, proposal: Proposal) -> bool:
@@ -548,7 +539,7 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 
 
 def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
-    """What steps have written so far: of the pool, and what they retain."""
+    """Return what steps have written so far: parts of the pool, and the retained names."""
     kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _left(item))}
     return _parts(_document(pool).data), kept
 

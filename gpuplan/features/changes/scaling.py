@@ -1,4 +1,4 @@
-"""What becomes of a service's pods where there are fewer of them, or something else decides how many."""
+"""The fate of a service's pods if their number falls, or if something else decides their number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpuplan.features.changes.model import REVERT
 
 
 class Scaling(NamedTuple):
-    """What comes of it, in the words of an effect; ``pods`` end at most."""
+    """An effect in words. At most ``pods`` end."""
 
     change_class: ChangeClass
     effect: str

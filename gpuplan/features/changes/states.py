@@ -80,7 +80,7 @@ def _trace_of_text(trace: Trace) -> Routes:
 def compare(
     before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
 ) -> Comparison:
-    """What differs in all clusters, which are known by name: by cluster, worst first.
+    """Return the differences in all clusters, by cluster name and worst first.
 
     ``nodes`` are those of the only cluster.
     """
@@ -150,7 +150,7 @@ def _told(
     found: Sequence[ObjectChange],
     nodes: Sequence[Node] | None,
 ) -> Iterator[Change]:
-    """What the rules tell of, whether or not an object shows it."""
+    """Yield the changes of all rules, whether or not an object shows them."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []
         yield from [clusters.removed(before.plan)] if before else []
@@ -239,7 +239,7 @@ _HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
 
 
 _FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
-"""What is there sums up the cluster: whatever changes, changes it."""
+"""The folders that sum up the cluster, so that every change changes them."""
 
 
 def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:

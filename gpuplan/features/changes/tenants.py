@@ -1,4 +1,4 @@
-"""What changes of tenants do, with their priority classes and their workloads."""
+"""The effects of changes of tenants, their priority classes and their workloads."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 
 def _called(tenant: Tenant, plan: Plan) -> dict[str, str]:
-    """What the queues of a tenant are called, by what they are."""
+    """Return the names of a tenant's queues, by their kind."""
     if not plan.scheduler.has_queues_by_pool:
         return {"ClusterQueue": cluster_queue(tenant), "LocalQueue": local_queue(tenant)} if has_queue(tenant) else {}
     pools = dict.fromkeys(quota.pool.name for quota in plan.tree.together.get(tenant.name, ()))
@@ -195,7 +195,7 @@ def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
 
 
 def _division(plan: Plan, quota: Quota) -> object:
-    """How a quota is split among namespaces, and lent where the scheduler lends."""
+    """Return the split of a quota among namespaces, and its lending if the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
     lends = plan.scheduler.bounds_lending and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
@@ -253,7 +253,7 @@ def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 _EVER = "any time"
 _TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evicted are idle"}
-"""What work does for the time that a limit bounds."""
+"""The words for the time that a limit bounds."""
 
 
 # --- Who goes first ----------------------------------------------------------------------------------------------
@@ -307,7 +307,9 @@ def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterat
 
 
 def _fixed(step: Step, old: PriorityClass, new: PriorityClass) -> list[str]:
-    """What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`).
+    """Return the changes that no PriorityClass allows.
+
+    (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`.)
 
     With Kueue, classes never preempt by themselves.
     """
@@ -389,7 +391,7 @@ def _moving(taking: Taking) -> tuple[object, ...]:
 
 
 def _with_requests(change: Change, moved: Sequence[str]) -> Change:
-    """Who is reached by them differs, whatever else does."""
+    """Return the change with the requests that come to another service now."""
     if not moved:
         return change
     effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
@@ -467,7 +469,7 @@ def _recreates(item: ObjectChange) -> bool:
 
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
-    """How its pods become others."""
+    """Return the way in which a workload's pods are replaced, in words."""
     if isinstance(new.work, Workspace):
         is_kept = bool(new.storage and old.storage) and not is_refused(old, new)
         kept = "its volume stays" if is_kept else "nothing of it stays"
@@ -499,7 +501,7 @@ def _way(plan: Plan, workload: Workload) -> Gateway | Ingress | None:
 
 
 def _otherwise(step: Step, old: Workload, new: Workload) -> str:
-    """By what it is reached now, and what leads to it no longer: the two have addresses of their own."""
+    """Return the new and the old way to a service, in words. The two ways have addresses of their own."""
     one, other = _way(step.before, old), _way(step.after, new)
     if one is None or other is None or one == other:
         return ""
@@ -518,7 +520,7 @@ def _kind_of(way: Gateway | Ingress) -> str:
 
 
 def _canary_changed(old: Workload, new: Workload) -> str:
-    """What becomes of a canary and its part of the requests; empty where it stays as it is."""
+    """Return the change of a canary and its share of the requests in words, or "" if it stays the same."""
     one, other = old.canary, new.canary
     if one == other:
         return ""
@@ -540,7 +542,7 @@ def _pods_end(canary: Canary) -> str:
 
 
 def _canary_pods(old: Workload, new: Workload) -> int:
-    """How many pods of the canary end, or become others."""
+    """Return the number of the canary's pods that end or are replaced."""
     one, other = old.canary, new.canary
     if one is None:
         return 0
@@ -562,14 +564,14 @@ def _without_canary(workload: Workload) -> WorkloadSpec:
 
 
 def _pods_of(workload: Workload) -> str:
-    """How many there are: ``4``, or ``2 to 8``."""
+    """Return the number of pods: ``4``, or ``2 to 8``."""
     work = workload.work
     scaling = work.autoscaling if isinstance(work, Inference) else None
     return f"{workload.fewest_pods} to {workload.most_pods}" if scaling else str(workload.most_pods)
 
 
 def _differences(old: Workload, new: Workload) -> str:
-    """What the policy says otherwise, by name or meant without one; empty where it says the same."""
+    """Return the fields of the policy that differ, in words, or "" if none does."""
     if _pods_of(old) != _pods_of(new) and old.canary == new.canary:
         return f"there are {_pods_of(new)} pods, not {_pods_of(old)}"
     found = [change.words for change in changed_fields(old.spec, new.spec)]

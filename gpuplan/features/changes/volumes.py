@@ -1,4 +1,4 @@
-"""What becomes of the volumes of work that changes."""
+"""The fate of the volumes of workloads that change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuplan.features.changes.wording import names
 
 
 def fates(old: Workload, new: Workload) -> list[str]:
-    """What is refused, what grows and what goes, in the words of an effect."""
+    """Return the effects on volumes in words: refused changes, growth and removal."""
     refused, grown = [], []
     for one, other in _kept(old, new):
         claim = f"`{other.claim(new)}`"
@@ -43,7 +43,7 @@ def _kept(old: Workload, new: Workload) -> Iterator[tuple[Volume, Volume]]:
 
 
 def _locked(one: Volume, other: Volume) -> Iterator[str]:
-    """What no claim can change (`ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation`)."""
+    """Yield the changes that no claim allows (`ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation`)."""
     old, new = _size(one), _size(other)
     if old is not None and new is not None and new < old:
         yield "a smaller size"

@@ -98,7 +98,7 @@ def amount(number: Amount | None) -> str:
 
 
 def fate_of_queues(scheduler: SchedulerTraits) -> str:
-    """What becomes of queues, and of what they need, that leave the policy while work is in them.
+    """Return the fate of queues, and of what they need, that leave the policy while work is in them.
 
     Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
     of it (`pkg/controller/core` there). KAI-Scheduler gives its queues none (`pkg/queuecontroller` there).

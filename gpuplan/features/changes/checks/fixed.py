@@ -186,7 +186,7 @@ _FIELDS: Final[Mapping[Route, str]] = {
     ("spec", "storageClassName"): "storageClass",
     ("spec", "accessModes"): "accessMode",
 }
-"""What the policies call a field of a claim."""
+"""The fields of the policies, by the field of a claim."""
 
 
 def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:

@@ -248,7 +248,7 @@ def _keys_of_none(step: Step) -> Iterator[tuple[str, Finding]]:
 
 
 def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
-    """What was retained of a key is another file now. Nodes may name it whose label has not moved for many commits."""
+    """Yield the retained keys whose file differs now. Labels of nodes may name them for many commits."""
     files = device_plugin.configurations(step.after)
     for retained in step.before.retained_plugin_configs:
         if files.get(retained.spec.key, retained.config) != retained.config:

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Pool
 from gpuplan.features.changes.checks.places import chosen_by, pods_on, sharing_of
-from gpuplan.features.changes.orders import FILES, BadOrder, Hazard, bad_orders, syncers_of
+from gpuplan.features.changes.orders import FILES, Hazard, bad_orders, syncers_of
 from gpuplan.features.changes.step import Step
 
 
@@ -62,7 +62,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
         pool = bad.to
         if bad.hazard not in _AHEAD or not bad.is_unasked or pool is None or bad.named is None:
             continue
-        if (pool.name, bad.named) in told_of or _is_idle(step, bad):
+        if (pool.name, bad.named) in told_of or (bad.was is not None and pods_on(step, bad.was, bad.nodes) == 0):
             continue
         told_of.add((pool.name, bad.named))
         label, value = bad.named
@@ -96,11 +96,6 @@ def _stuck_taints(step: Step) -> Iterator[Finding]:
 
 
 _UNSTUCK: Final = "to mend a node: `kubectl annotate node NODE nfd.node.kubernetes.io/taints-`"
-
-
-def _is_idle(step: Step, bad: BadOrder) -> bool:
-    """Whether it is known that nothing runs on the nodes."""
-    return bad.was is not None and pods_on(step, bad.was, bad.nodes) == 0
 
 
 def _place(was: Pool | None, pool: Pool) -> Origin:

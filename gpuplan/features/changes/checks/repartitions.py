@@ -155,7 +155,7 @@ def by_rollout(step: Step, pool: Pool) -> str:
 
 
 def _target(pool: Pool) -> str:
-    """How `gpuplan rollout --to` spells a way of sharing."""
+    """Return the value of `gpuplan rollout --to` for a way of sharing."""
     match pool.sharing:
         case Mig(layout=layout) if not layout.is_inline:
             return layout.name
@@ -264,7 +264,8 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
             else f"until labels follow the operator's files, {each}",
             label="what it neither did nor will",
             notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
-            help=_keep_meaning(step, pool),
+            help=f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take "
+            f"it back, {by_rollout(step, pool)}",
         )
 
 
@@ -273,13 +274,6 @@ _LABELS_FIRST: Final = {
     True: "with `approval: automatic` Argo CD syncs both at once, and nothing orders them",
     False: "nothing but the order that a person keeps has the files come first",
 }
-
-
-def _keep_meaning(step: Step, pool: Pool) -> str:
-    return (
-        f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take it back, "
-        f"{by_rollout(step, pool)}"
-    )
 
 
 # --- Names that stay ---------------------------------------------------------------------------------------------

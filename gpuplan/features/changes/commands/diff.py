@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpuplan.compiler.planning.node_list import Node
-    from gpuplan.features.changes.comparing import Diff, Platform
+    from gpuplan.features.changes.comparing import Platform
     from gpuplan.features.changes.pods import Pod
 
 FORMATS = ("table", "name", "markdown", "json", "yaml")
@@ -82,6 +82,7 @@ def command(
       gpuplan diff --fail-on repartition        # in CI
       kubectl get pods,nodes -A -o json | gpuplan diff -c prod --pods - --nodes -
     """
+    from gpuplan.compiler.base.diagnostics import has_errors
     from gpuplan.features.changes.comparing import compare
     from gpuplan.features.changes.views.diff import shown_diff
 
@@ -92,7 +93,13 @@ def command(
     write_outputs(terminal.root, outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
-    return _exit_code(diff, fail_on)
+    if not diff.is_comparable:
+        return 2
+    least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
+    is_too_much = diff.worst.rank >= least.rank
+    # What a commit applies is its `out/`: one that its policies do not make may change anything.
+    is_unknown = bool(fail_on and diff.later.side.revision and diff.later.staleness)
+    return 1 if is_too_much or is_unknown or diff.later.errors or has_errors(diff.findings) else 0
 
 
 def _read_lists(pods: Sequence[str], nodes: Sequence[str]) -> tuple[tuple[Pod, ...] | None, tuple[Node, ...] | None]:
@@ -116,15 +123,3 @@ def _write_errors(terminal: Terminal, platform: Platform) -> None:
     report = replace(platform.report, diagnostics=platform.errors)
     terminal.insist(f"\nerrors in {side_name(platform.side)}:\n\n{full(report, theme)}")
     terminal.say(verdict(report, theme))
-
-
-def _exit_code(diff: Diff, fail_on: str | None) -> int:
-    from gpuplan.compiler.base.diagnostics import has_errors
-
-    if not diff.is_comparable:
-        return 2
-    least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
-    is_too_much = diff.worst.rank >= least.rank
-    # What a commit applies is its `out/`: one that its policies do not make may change anything.
-    is_unknown = bool(fail_on and diff.later.side.revision and diff.later.staleness)
-    return 1 if is_too_much or is_unknown or diff.later.errors or has_errors(diff.findings) else 0

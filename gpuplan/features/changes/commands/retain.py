@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from posixpath import dirname
 from typing import TYPE_CHECKING
@@ -63,6 +63,7 @@ def command(
       kubectl get nodes -o json | gpuplan retain -c prod --prune --write --nodes -
       kubectl get nodes,clusterqueues,localqueues,resourceflavors -A -o json | gpuplan retain -c prod --prune --nodes -
     """
+    from gpuplan.compiler.pipeline import writing
     from gpuplan.features.changes.retaining import retain
     from gpuplan.features.changes.views import retaining as view
 
@@ -79,7 +80,9 @@ def command(
         if not without_evidence:
             _refuse_to_guess(pruned)
         _write(terminal.root, retention.missing)
-        _delete(terminal.root, [item.path for item in pruned])
+        for leftover in pruned:
+            writing.remove(terminal.root, leftover.path)
+            writing.remove_folder(terminal.root, dirname(leftover.path))
         terminal.say(view.written(retention))
     else:
         terminal.print(view.documents(retention))
@@ -118,12 +121,3 @@ def _write(root: Path, keepers: Sequence[Keeper]) -> None:
     from gpuplan.compiler.pipeline import writing
 
     writing.create_all(root, {keeper.path: keeper.text for keeper in keepers})
-
-
-def _delete(root: Path, paths: Iterable[str]) -> None:
-    """Delete files, and their folder when nothing else is in it."""
-    from gpuplan.compiler.pipeline import writing
-
-    for path in paths:
-        writing.remove(root, path)
-        writing.remove_folder(root, dirname(path))

@@ -1,4 +1,4 @@
-"""What a step costs in a month, for people and for programs."""
+"""The cost of a step in a month, for people and for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def summed_text(changes: Iterable[CostChange]) -> str:
 
 
 def _sums(changes: Iterable[CostChange]) -> dict[str, Ratio]:
-    """What it costs more in all, by currency."""
+    """Return the sum of the differences, by currency."""
     found: dict[str, Ratio] = {}
     for change in changes:
         if change.total is not None:
@@ -28,7 +28,7 @@ def _sums(changes: Iterable[CostChange]) -> dict[str, Ratio]:
 
 
 def cost_lines(change: CostChange, most: int) -> Iterator[str]:
-    """What a cluster costs more or less: in all, idle, by pool and by tenant; ``most`` of each are named."""
+    """Yield the differences in cost: in all, idle, by pool and by tenant. At most ``most`` of each are named."""
     currency = change.currency
     if change.total is None or change.idle is None:
         yield _without_difference(change)

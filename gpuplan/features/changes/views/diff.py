@@ -1,4 +1,4 @@
-"""What the step from one platform to another disturbs, for a terminal, a merge request or programs.
+"""The effects of the step from one platform to another, for a terminal, a merge request or programs.
 
 What is said of a change is the same for all readers; names are marked with backticks.
 """
@@ -23,7 +23,6 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
 from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange, Wait
-from gpuplan.features.changes.orders import BadOrder
 from gpuplan.features.changes.pods import Holder, Outsider
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
 from gpuplan.features.changes.wording import deletion
@@ -37,7 +36,7 @@ from gpuplan.terminal.syncing import started, within
 from gpuplan.terminal.text import Style, Theme, indent, marked_up, printable, section
 
 MOST_LINES: Final = 10
-"""How many pods and grants are named for one change, and how many objects; JSON has all of them."""
+"""The number of pods and grants that are named for one change, and of objects. JSON has all of them."""
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
@@ -86,7 +85,7 @@ def pods_of(diff: Diff) -> str:
 
 
 def notes(diff: Diff) -> Iterator[str]:
-    """What a reader has to know of how it was compared."""
+    """Yield notes on the comparison itself."""
     yield f"from {side_name(diff.earlier.side)} to {side_name(diff.later.side)}"
     if diff.earlier.side.kind is SideKind.OUTPUT:
         yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
@@ -107,7 +106,7 @@ def _has_errors(diff: Diff) -> bool:
 
 
 def _staleness(platform: Platform) -> str:
-    """What is applied is what was built, and that may be something else."""
+    """Return a note if the files in `out/` differ from those of the policies, or ""."""
     found = platform.staleness
     if not found:
         return ""
@@ -153,7 +152,7 @@ def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
 
 
 def facts(impact: Impact) -> tuple[Fact, ...]:
-    """What is known of a change beside what it is, most urgent first."""
+    """Return the facts about a change, most urgent first."""
     change = impact.change
     found = (
         Fact("effect", (change.effect,)),
@@ -230,7 +229,7 @@ def _grant(change: GrantChange) -> str:
 
 
 def _applied(impact: Impact) -> Iterator[str]:
-    """What applies it: those that are started alike in one line."""
+    """Yield the appliers of a change. Those that start alike share a line."""
     groups: dict[tuple[object, ...], list[Applier]] = {}
     for applier in impact.appliers:
         is_blocked = applier.name in impact.blocked
@@ -270,7 +269,7 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
-    """What Applications wait for, and what to type."""
+    """Return the reasons for which Applications wait, with commands."""
     return tuple(line for wait in diff.waits if wait.cluster == cluster for line in _wait_lines(wait))
 
 
@@ -303,7 +302,7 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
 
 
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
-    """What a cluster costs more or less in a month; nothing where it costs what it did, or nobody knows."""
+    """Return the difference in a cluster's monthly cost, or nothing if there is none or it is not known."""
     change = diff.costs.get(cluster)
     return tuple(cost_lines(change, MOST_LINES)) if change else ()
 
@@ -544,7 +543,20 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
         },
         "costs": sums_as_data(diff.costs.values()),
         "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
-        "orders": [_order(bad) for cluster in sorted(diff.orders) for bad in diff.orders[cluster]],
+        "orders": [
+            {
+                "cluster": bad.cluster,
+                "hazard": bad.hazard.value,
+                "nodes": as_data(bad.nodes, _CONTRACT),
+                "synced": list(bad.synced),
+                "waiting": list(bad.waiting),
+                "text": bad.text,
+                "unasked": bad.is_unasked,
+                "safe": list(bad.safe or ()),
+            }
+            for cluster in sorted(diff.orders)
+            for bad in diff.orders[cluster]
+        ],
         "not_compared": list(diff.skipped),
         "findings": _findings_as_data(diff.findings, seen_from(diff.later.side, theme)),
     }
@@ -572,7 +584,17 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "nodes": diff.nodes_of(name),
         "pods": diff.pods_of(name),
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
-        "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
+        "objects": [
+            {
+                "class": item.change_class.value,
+                "verb": item.verb,
+                "folder": item.folder,
+                **item.identity._asdict(),
+                "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
+            }
+            for item in diff.objects
+            if item.cluster == name
+        ],
         "costs": cost_change_as_data(diff.costs.get(name)),
         "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
     }
@@ -604,19 +626,6 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _order(bad: BadOrder) -> dict[str, Any]:
-    return {
-        "cluster": bad.cluster,
-        "hazard": bad.hazard.value,
-        "nodes": as_data(bad.nodes, _CONTRACT),
-        "synced": list(bad.synced),
-        "waiting": list(bad.waiting),
-        "text": bad.text,
-        "unasked": bad.is_unasked,
-        "safe": list(bad.safe or ()),
-    }
-
-
 def _wait(wait: Wait) -> dict[str, Any]:
     groups = ("pruned", "ended", "refused", "left")
     named = {group: [item._asdict() for item in getattr(wait, group)] for group in groups}
@@ -631,16 +640,6 @@ def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict
         "file": seen_from(platform.side, theme).path(location.file.path),
         "line": location.span.start.line,
         "path": str(at),
-    }
-
-
-def _object(item: ObjectChange, diff: Diff, theme: Theme) -> dict[str, Any]:
-    return {
-        "class": item.change_class.value,
-        "verb": item.verb,
-        "folder": item.folder,
-        **item.identity._asdict(),
-        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
     }
 
 

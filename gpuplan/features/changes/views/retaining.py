@@ -1,4 +1,4 @@
-"""What must be retained, as documents, and what of it is left over, in words."""
+"""The documents that must be retained, and those that are left over, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def documents(retention: Retention) -> str:
 
 
 def missing(retention: Retention) -> str:
-    """What is named at the revision and would be gone."""
+    """Return the names of the revision that would be gone, in words."""
     revision = printable(retention.revision)
     if not retention.missing:
         return f"nothing to retain: what nodes and queues name at {revision} stays\n"
@@ -34,7 +34,7 @@ def written(retention: Retention) -> str:
 
 
 def leftovers(retention: Retention, pruned: Sequence[Leftover], *, prune: bool, write: bool) -> str:
-    """What is retained and named no more, with what to look at in the cluster before it is deleted."""
+    """Return the documents that nothing names any more, with what to look at before they are deleted."""
     items = retention.leftovers
     told = "".join(_leftover(item, retention, prune=prune, write=write, goes=item in pruned) for item in items)
     doubts = "".join(f"{printable(doubt)}: it is no proof of what no node names\n" for doubt in retention.doubts or ())

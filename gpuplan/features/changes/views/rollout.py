@@ -47,7 +47,7 @@ def _page(proposal: Proposal, theme: Theme) -> str:
         return heading + folded(_printable_lines(_reasons(outcome)), theme)
     capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
     steps = (
-        folded(_title_line(index, len(outcome.steps), title, theme), theme)
+        folded(theme.paint(printable(f"Step {index} of {len(outcome.steps)}: {title}"), Style.STRONG) + "\n", theme)
         + indent("".join(_block_page(block, theme.indented()) for block in blocks))
         for index, title, blocks in _told(proposal, outcome)
     )
@@ -55,12 +55,8 @@ def _page(proposal: Proposal, theme: Theme) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _title_line(index: int, steps: int, title: str, theme: Theme) -> str:
-    return theme.paint(printable(f"Step {index} of {steps}: {title}"), Style.STRONG) + "\n"
-
-
 class _Block(NamedTuple):
-    """What to do, and the lines that say how: commands where they are typed, a part of a file where written."""
+    """An instruction and its lines: commands if they are typed, a part of a file if they are written."""
 
     name: str
     text: str
@@ -168,7 +164,7 @@ def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
 
 
 def _bar(level: Level, most: int) -> str:
-    """What there is as ``#``, what there may be at most as ``.``, and ``|`` where the guarantees end."""
+    """Return a bar: ``#`` for the units there, ``.`` for the most, and ``|`` at the end of the guarantees."""
     filled = level.during * _WIDTH // most if most else 0
     mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
     cells = "#" * filled + "." * (_WIDTH - filled)
@@ -179,7 +175,7 @@ def _bar(level: Level, most: int) -> str:
 
 
 def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Block]:
-    """What to do at a step, in order: what it is, and the text or the commands.
+    """Yield the instructions of a step, in order.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
     refuse the sync.
@@ -210,7 +206,7 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Bloc
 
 
 def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What names a unit that goes with this step."""
+    """Return the quotas and workloads that name a unit which goes with this step."""
     steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
     if step is not next((other for other in steps if other.state.rollout is None), None):
         return []
@@ -226,7 +222,7 @@ def _lines(commands: Sequence[str]) -> str:
 
 
 class _Sync(NamedTuple):
-    """What a step changes in the cluster: a folder, or labels of nodes that nothing applies, where it is empty.
+    """A part of a step in the cluster: a folder, or, if the folder is empty, labels of nodes that nothing applies.
 
     ``disturbed`` are the pools whose nodes must be empty for it.
     """
@@ -282,7 +278,7 @@ def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> 
 
 
 def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What empties nodes, after what fails while the sync would be refused.
+    """Return the commands that empty nodes, after those that fail while the sync would be refused.
 
     (``SyncWindow`` of `printAppSummaryTable` in `cmd/argocd/commands/app.go` of Argo CD.)
     """
@@ -311,7 +307,7 @@ def _emptied(proposal: Proposal, step: RolloutStep) -> str:
 
 
 def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What starts each sync, and changes labels where no folder does."""
+    """Return the commands that start each sync, or change labels that no folder has."""
     plan, found = proposal.plan, []
     for sync in _syncs(proposal, step):
         if sync.folder:
@@ -325,7 +321,7 @@ def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
 
 
 def _until_merged(plan: Plan) -> list[str]:
-    """What ends when the ClusterPolicy's owner has merged the file, and mig-manager has what it names."""
+    """Return commands that end when the ClusterPolicy's owner has merged the file and mig-manager has restarted."""
     cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
     patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
     file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
@@ -458,14 +454,14 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     return {
         "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},
         "shortages": [
-            found._asdict() | {"guaranteed": _plain(found.guaranteed), "holders": [*_holders(found)]}
+            found._asdict()
+            | {
+                "guaranteed": _plain(found.guaranteed),
+                "holders": [*({"tenant": name, "guaranteed": _plain(amount)} for name, amount in found.holders)],
+            }
             for found in refusal.shortages
         ],
     }
-
-
-def _holders(shortage: Shortage) -> Iterator[dict[str, Any]]:
-    return ({"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders)
 
 
 def _plain(amount: Amount) -> int | float:

@@ -380,10 +380,10 @@ def _judge(before: Platform, after: Platform, steps: Sequence[Step]) -> tuple[Di
     return tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
 
 
-def _most(found: Iterable[tuple[object, int]]) -> int:
+def _most(numbers: Iterable[tuple[object, int]]) -> int:
     """The sum of the greatest numbers that are found of each thing."""
     most: dict[object, int] = {}
-    for thing, number in found:
+    for thing, number in numbers:
         most[thing] = max(most.get(thing, 0), number)
     return sum(most.values())
 

@@ -12,7 +12,7 @@ from gpuplan.compiler.planning.plan import Plan, Prices
 from gpuplan.compiler.planning.prices import Costs, Money, costs
 from gpuplan.compiler.policy.models import Rate
 from gpuplan.features.changes.model import Change, of
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.features.changes.step import Step, changes_of, successors
 
 # --- What it costs -----------------------------------------------------------------------------------------------
 
@@ -63,14 +63,18 @@ def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
     if not is_said_twice or (old and new and old.currency != new.currency):
         return CostChange(old, new, {}, {}, None, None, ())
     left_out = tuple(sorted({name for side in (old, new) if side for name in side.unpriced}))
-    pools, tenants, idle = (_changes(*pair) for pair in zip(_told(old, left_out), _told(new, left_out), strict=True))
+    pools, tenants, idle = (
+        _changes(*pair) for pair in zip(_costs_of(old, left_out), _costs_of(new, left_out), strict=True)
+    )
     total = AmountChange(_total(old, left_out), _total(new, left_out))
     if not pools and not tenants and not idle:
         return None
     return CostChange(old, new, pools, tenants, total, idle.get("", AmountChange(Ratio(0), Ratio(0))), left_out)
 
 
-def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
+def _costs_of(
+    side: Costs | None, left_out: tuple[str, ...]
+) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
     """Return the costs of a side: of pools and of tenants by name, and of idle units."""
     if side is None:
         return {}, {}, {}
@@ -82,7 +86,7 @@ def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Mone
 
 
 def _total(side: Costs | None, left_out: tuple[str, ...]) -> Money:
-    return sum(_told(side, left_out)[0].values(), Ratio(0))
+    return sum(_costs_of(side, left_out)[0].values(), Ratio(0))
 
 
 def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[str, AmountChange]:
@@ -98,7 +102,7 @@ _EFFECT = "amounts of money change; nothing that runs is disturbed"
 
 
 def price_changes(step: Step) -> Iterator[Change]:
-    yield from told(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
+    yield from changes_of(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
     for old, new in step.kept_pools:
         was, is_now = old.spec.billing, new.spec.billing
         found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []

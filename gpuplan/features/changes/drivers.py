@@ -117,7 +117,7 @@ def _daemon_sets(group: DriverGroup) -> str:
     return f"NVIDIADriver/{group.name}"
 
 
-def _restarted(step: Step, group: DriverGroup, what: str, *, goes: bool = False) -> Change:
+def _restarted(step: Step, group: DriverGroup, words: str, *, goes: bool = False) -> Change:
     """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
     pools = _pools(step.before, group)
     pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
@@ -125,7 +125,7 @@ def _restarted(step: Step, group: DriverGroup, what: str, *, goes: bool = False)
     return Change(
         *_place(step.after, group),
         ChangeClass.METADATA if waits else ChangeClass.REPARTITION,
-        what,
+        words,
         f"pods of the driver stay as they are until somebody deletes them; {NOTHING_RUNS}" if waits else _EFFECT,
         "" if waits else "reverting restarts the drivers again, in the same way",
         nodes=impact(group.pool.nodes) if group.pool else impact_of_all(pools),

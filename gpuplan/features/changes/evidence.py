@@ -111,19 +111,19 @@ class Evidence(Value):
         """The nodes with this label; None where the list names none, and is no proof that there is none."""
         return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
 
-    def needing(self, what: RetainedPart, after: Plan) -> tuple[str, ...] | None:
+    def needing(self, retained: RetainedPart, after: Plan) -> tuple[str, ...] | None:
         """Return the nodes or objects that still need a retained part, or None if the list does not show them."""
-        match what:
+        match retained:
             case RetainedLayout():
-                return self.naming(MIG_CONFIG_LABEL, what.spec.config_name)
+                return self.naming(MIG_CONFIG_LABEL, retained.spec.config_name)
             case RetainedDevicePluginConfig():
-                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key)
+                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key)
             case RetainedNodes():
-                return self._keeping(what, after)
+                return self._keeping(retained, after)
             case RetainedObject():
-                return self._holding(identity_of(what.spec.manifest))
+                return self._holding(identity_of(retained.spec.manifest))
             case _:
-                assert_never(what)
+                assert_never(retained)
 
     def _holding(self, identity: Identity) -> tuple[str, ...] | None:
         """Return the users of an object, or None if the list does not show them or has nodes of another cluster."""
@@ -162,8 +162,8 @@ class Evidence(Value):
             return None
         return self._proven(tuple(name for name in mine if not _is_settled(after, kept, name, has[name])))
 
-    def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
-        return found if found or self.is_whole else None
+    def _proven(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        return names if names or self.is_whole else None
 
 
 _STOPPED: Final = ("Hold", "HoldAndDrain")

@@ -78,7 +78,7 @@ def git(root: Path, *arguments: str) -> bytes | None:
         return done.stdout
     if done.returncode == 1 or "--verify" in arguments:
         return None
-    raise GpuplanError(f"`git {arguments[0]}` fails: it says {said(done)}", WITH_A_FOLDER)
+    raise GpuplanError(f"`git {arguments[0]}` fails: it says {complaint(done)}", WITH_A_FOLDER)
 
 
 def text(printed: bytes | None) -> str:
@@ -114,7 +114,7 @@ def _command(root: Path, *arguments: str) -> list[str]:
     return [program, *settings, *arguments]
 
 
-def said(done: subprocess.CompletedProcess[bytes]) -> str:
+def complaint(done: subprocess.CompletedProcess[bytes]) -> str:
     return " ".join(done.stderr.decode(errors="replace").split()) or f"nothing, and ends with {done.returncode}"
 
 

@@ -9,11 +9,11 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.planning.plan import OwnGpu
 from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.features.changes.model import Change, of
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.features.changes.step import Step, changes_of, successors
 
 
 def gpu_changes(step: Step) -> Iterator[Change]:
-    return told(step, successors(step.before.gpus, step.after.gpus), _added, _removed, _changed)
+    return changes_of(step, successors(step.before.gpus, step.after.gpus), _added, _removed, _changed)
 
 
 def _added(step: Step, new: OwnGpu) -> Iterator[Change]:

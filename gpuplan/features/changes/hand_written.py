@@ -99,10 +99,10 @@ def folder_of(component: Component) -> str:
 
 
 def _change(
-    step: Step, name: str, change_class: ChangeClass, what: str, effect: str, folder: str, at: Origin | None
+    step: Step, name: str, change_class: ChangeClass, words: str, effect: str, folder: str, at: Origin | None
 ) -> Change:
     cluster, _, place = of(step.after, step.after.cluster, at)
-    return Change(cluster, Subject("Component", name), place, change_class, what, effect, folders=(folder,))
+    return Change(cluster, Subject("Component", name), place, change_class, words, effect, folders=(folder,))
 
 
 def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[HandWritten]) -> Iterator[ChangeClass]:

@@ -97,6 +97,6 @@ def _has_some(nodes: Nodes, moved: Transition) -> bool:
 # --- What keeps them ---------------------------------------------------------------------------------------------
 
 
-def _keeps(item: RetainedNodes, was: Pool) -> bool:
-    labels = item.spec.labels
-    return item.spec.pool == was.name and all(labels.get(key) == was.labels.get(key) for key in _HELD)
+def _keeps(kept: RetainedNodes, was: Pool) -> bool:
+    labels = kept.spec.labels
+    return kept.spec.pool == was.name and all(labels.get(key) == was.labels.get(key) for key in _HELD)

@@ -73,11 +73,11 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
     )
 
 
-def _is_other(item: Immutable, before: Body, after: Body) -> bool:
-    old, new = (value_of(body, item.route, item.default) for body in (before, after))
-    if item.may_grow:
+def _is_other(locked: Immutable, before: Body, after: Body) -> bool:
+    old, new = (value_of(body, locked.route, locked.default) for body in (before, after))
+    if locked.may_grow:
         return _is_fewer(old, new)
-    return old != new and not (item.may_go and (old is None or new is None))
+    return old != new and not (locked.may_go and (old is None or new is None))
 
 
 def is_of_number(pair: Pair) -> bool:
@@ -155,7 +155,7 @@ def _by_folder(pair: Pair) -> ChangeClass:
     found = class_of_stage(pair.folder)
     if pair.before is None:
         is_work = stage_of(pair.folder) == Stage.WORKLOADS
-        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda item: item.rank)
+        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda one: one.rank)
     return ChangeClass.DESTRUCTIVE if pair.after is None and found is not ChangeClass.METADATA else found
 
 

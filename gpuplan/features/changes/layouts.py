@@ -13,7 +13,7 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 from gpuplan.features.changes.meaning import means_same
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.features.changes.step import Step, changes_of, successors
 from gpuplan.features.changes.wording import division, from_to, who_names
 
 _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
@@ -21,7 +21,7 @@ _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
 
 
 def layout_changes(step: Step) -> Iterator[Change]:
-    return told(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
+    return changes_of(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
 
 
 def _added(step: Step, new: Layout) -> Iterator[Change]:
@@ -54,17 +54,17 @@ def _is_used(plan: Plan, layout: Layout) -> bool:
     return any(isinstance(item, Mig) and item.layout.config_name == layout.config_name for item in sharings)
 
 
-def _judged(step: Step, was: Layout, what: str) -> tuple[ChangeClass, str, str]:
+def _judged(step: Step, was: Layout, words: str) -> tuple[ChangeClass, str, str]:
     """The class, and what comes of it that the entry of a layout may go."""
     name = was.config_name
     by = step.naming(MIG_CONFIG_LABEL, name)
     is_kept = name in mig_parted.configuration(step.after)["mig-configs"]
     if by == () or is_kept or not step.before.may_be_divided_by(was):
-        return ChangeClass.PLUGIN_RESTART, what, _RESTARTS
+        return ChangeClass.PLUGIN_RESTART, words, _RESTARTS
     found = (
         f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` must list none (`--nodes FILE` shows it)"
         if by is None
         else who_names(by)
     )
     effect = f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: {found}"
-    return ChangeClass.TWO_STEP, what, effect
+    return ChangeClass.TWO_STEP, words, effect

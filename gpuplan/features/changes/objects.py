@@ -115,8 +115,10 @@ def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects])
     return in_order(item for cluster, old, new in sides for item in differing(cluster, Written(old), Written(new)))
 
 
-def in_order(found: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
-    return tuple(sorted(found, key=lambda item: (item.cluster, -item.change_class.rank, item.folder, item.identity)))
+def in_order(changes: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
+    return tuple(
+        sorted(changes, key=lambda change: (change.cluster, -change.change_class.rank, change.folder, change.identity))
+    )
 
 
 Labels = frozenset[tuple[str, str]]
@@ -162,7 +164,7 @@ def _differing(
             found = ChangeClass.PREEMPTION_ORDER
         if pair.before is None and pair.folder in new_folders and pair.folder.startswith(f"{Stage.NAMESPACES}/"):
             # What is there holds nobody back that was there before.
-            found = min(found, ChangeClass.QUOTA, key=lambda item: item.rank)
+            found = min(found, ChangeClass.QUOTA, key=lambda one: one.rank)
         if pair.after is None and pair.before is not None and _leads_to(pair.before) & gone:
             # What it applied is gone as well, and says what that means.
             found = ChangeClass.METADATA

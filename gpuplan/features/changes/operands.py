@@ -178,10 +178,10 @@ _UNLABELLED: Final = (
 _NO_NODES: Final = "the operator is set up; there are no nodes yet"
 
 
-def _pods_restart(step: Step, causes: Sequence[Cause], told: Sequence[Pool]) -> Iterator[Change]:
+def _pods_restart(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -> Iterator[Change]:
     """Yield the restarts on nodes that no earlier change says."""
-    nodes = _nodes(step, causes, told)
-    if not causes or (nodes is None and told):
+    nodes = _nodes(step, causes, shared)
+    if not causes or (nodes is None and shared):
         return
     pauses = any(cause.rolls is None or _has(cause, Restart.PAUSES) for cause in causes)
     gone = [roll for cause in causes for roll in cause.rolls or () if roll.goes and roll.restart is Restart.PAUSES]
@@ -203,16 +203,16 @@ def _pods_restart(step: Step, causes: Sequence[Cause], told: Sequence[Pool]) -> 
     )
 
 
-def _nodes(step: Step, causes: Sequence[Cause], told: Sequence[Pool]) -> NodeImpact | None:
+def _nodes(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -> NodeImpact | None:
     wheres = {roll.operand.where for cause in causes for roll in cause.rolls or ()}
     is_everywhere = Where.ALL in wheres or any(cause.rolls is None for cause in causes)
     pools = step.after.pools if is_everywhere else _divisible(step)
-    return impact_of_all(part for pool in pools for part in _beside(pool, told))
+    return impact_of_all(part for pool in pools for part in _beside(pool, shared))
 
 
-def _beside(pool: Pool, told: Sequence[Pool]) -> Sequence[Pool]:
+def _beside(pool: Pool, shared: Sequence[Pool]) -> Sequence[Pool]:
     """The pool, or what is left of it beside the nodes of its parts that were told of."""
-    if all(item.name != pool.name for item in told):
+    if all(item.name != pool.name for item in shared):
         return (pool,)
     return [part for part in pool.parts if part.nodes.count and not part.runs_mps]
 

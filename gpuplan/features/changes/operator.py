@@ -143,22 +143,22 @@ def _running_before(step: Step) -> tuple[Roll, ...]:
 # --- Why pods of the operator restart ------------------------------------------------------------------------------
 
 
-def _causes(step: Step, told: _Told) -> Iterator[Cause]:
+def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    spec, at, rolled = new.spec, new.at, dict(told.rolled)
+    spec, at, rolled = new.spec, new.at, dict(settings_.rolled)
     if are_drivers_by_pool(step.before):
         # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
-    elif told.is_handed_over_by_hand:
+    elif settings_.is_handed_over_by_hand:
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
-    elif text := _driver_text(old, new, told):
+    elif text := _driver_text(old, new, settings_):
         keys = [key for key in rolled if key.startswith(_DRIVER)]
-        there = told.running if _brings_another_driver(old, new) else ()
-        own = (*there, *([told.handed_over] if told.handed_over else []))
+        there = settings_.running if _brings_another_driver(old, new) else ()
+        own = (*there, *([settings_.handed_over] if settings_.handed_over else []))
         found = (*(roll for key in keys for roll in rolled.pop(key)), *(roll for roll in own if _is_driver(roll)))
         yield Cause(text, at, found, is_of_driver=True)
     if old.version != new.version and spec.install is not Install.EXTERNAL:
-        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, told.running)
+        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, settings_.running)
     if old.spec.mig_strategy is not spec.mig_strategy:
         text = f"the MIG strategy changes {from_to(old.spec.mig_strategy, spec.mig_strategy)}"
         yield Cause(text, at, rolled.pop("mig.strategy", ()))
@@ -172,7 +172,7 @@ def _causes(step: Step, told: _Told) -> Iterator[Cause]:
         how = "keeps its name from now on" if new.keeps_plugin_file else "is named after its content"
         yield Cause(f"the device plugin's ConfigMap {how}", at / "devicePluginConfig", plugin)
     yield from _causes_in_files(step, plugin, rolled.pop(_LAYOUT_FILE, ()))
-    yield from _causes_in_settings(step, told, rolled)
+    yield from _causes_in_settings(step, settings_, rolled)
 
 
 def _visible_text(step: Step) -> str:
@@ -197,12 +197,12 @@ def _is_driver(roll: Roll) -> bool:
     return roll.operand.restart is Restart.EVICTS
 
 
-def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
+def _causes_in_settings(step: Step, settings_: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
     """Yield the causes in other settings that are, or may be, part of pod templates."""
     at = step.after.cluster.gpu_operator.at
     if released := rolled.pop(UPDATE_STRATEGY, ()):
         yield Cause(NO_LONGER, at, released)
-    if unknown := told.unknown:
+    if unknown := settings_.unknown:
         yield Cause(f"settings of {names(unknown)} change", at, None)
     if parts := list(dict.fromkeys(key.partition(".")[0] for key in rolled)):
         tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
@@ -243,7 +243,7 @@ def _whole(keys: Sequence[str], step: Step) -> list[str]:
     return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 
-def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
+def _driver_text(old: GpuOperator, new: GpuOperator, settings_: _Told) -> str:
     """Return the change of the driver in words, or "" if there is none or somebody else manages the driver."""
     one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
     if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
@@ -253,14 +253,14 @@ def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
     if one.version != other.version:
         own = "the release's own"
         return f"the driver changes {from_to(one.version or own, other.version or own)}"
-    if told.handed_over:
-        step = told.step
+    if settings_.handed_over:
+        step = settings_.step
         if are_drivers_by_pool(step.after):
             return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
         return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
     if _brings_another_driver(old, new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
-    keys = {key for key in told.rolled if key.startswith(_DRIVER)}
+    keys = {key for key in settings_.rolled if key.startswith(_DRIVER)}
     return NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
 
 

@@ -108,7 +108,7 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     judged = (bad for way in ways for bad in _judged(step, way) if not _is_disproved(step, bad))
     found = (*_joined(judged), *_shortfalls(step, ways))
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
-    told = (_told(step.after, bad) for bad in found)
+    told = (_in_words(step.after, bad) for bad in found)
     return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
 
 
@@ -123,10 +123,10 @@ def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
     return tuple(islice(found, 1))
 
 
-def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
+def _joined(orders: Iterable[BadOrder]) -> Iterator[BadOrder]:
     """Nodes that differ in nothing that is said of them, together."""
     groups: dict[tuple[object, ...], BadOrder] = {}
-    for bad in found:
+    for bad in orders:
         key = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
         known = groups.get(key)
         groups[key] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
@@ -143,7 +143,7 @@ def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
 # --- In words ----------------------------------------------------------------------------------------------------
 
 
-def _told(plan: Plan, bad: BadOrder) -> BadOrder:
+def _in_words(plan: Plan, bad: BadOrder) -> BadOrder:
     """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
     synced, waiting = syncers_of(plan, bad.synced), syncers_of(plan, bad.waiting)
     verb = "syncs" if len(synced) == 1 else "sync"
@@ -223,10 +223,10 @@ class Files(Value):
 
     def say_same_as(self, other: Files) -> bool:
         """The name of an entry changes with what it says, but for one that the policy keeps."""
-        return self._said == other._said
+        return self._content == other._content
 
     @cached_property
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         divisions = {name: layout and content_hash(layout.entries) for name, layout in self.layouts.items()}
         return divisions, self.configs, self.strategy
 
@@ -245,7 +245,7 @@ _NAMES: Final = {MIG_CONFIG_LABEL: "the entry", DEVICE_PLUGIN_CONFIG_LABEL: "the
 # --- One kind of node --------------------------------------------------------------------------------------------
 
 
-class _Found(NamedTuple):
+class _Fault(NamedTuple):
     """A fault of one combination."""
 
     what: str
@@ -332,15 +332,15 @@ class _Way(Value):
     def at_hand(self, synced: Synced) -> Files:
         return self.files[FILES in synced]
 
-    def found(self, synced: Synced) -> Mapping[Hazard, _Found]:
+    def faults(self, synced: Synced) -> Mapping[Hazard, _Fault]:
         """Return the faults of one combination. A missing label hides the faults that follow from it."""
         labels = self.labels(synced)
         was, will = (found.get(MIG_CONFIG_LABEL, ALL_DISABLED) for found in (self.first, self.last))
         if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
-            return {Hazard.UNLABELLED: _Found("has no partition label")}
-        hazards: dict[Hazard, _Found] = {}
+            return {Hazard.UNLABELLED: _Fault("has no partition label")}
+        hazards: dict[Hazard, _Fault] = {}
         if self.is_by_rule and (twice := self._taint_twice(synced)):
-            hazards[Hazard.STUCK] = _Found(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
+            hazards[Hazard.STUCK] = _Fault(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
         third, lacking = self._third(synced), [*self._lacking(synced, labels)]
         for hazard, one in self._of_lacking(synced, lacking, third):
             hazards.setdefault(hazard, one)
@@ -349,9 +349,9 @@ class _Way(Value):
             and DEVICE_PLUGIN_CONFIG_LABEL in labels
             and DEVICE_PLUGIN_CONFIG_LABEL not in dict(lacking)
         ):
-            hazards[Hazard.NEITHER] = _Found(f"publishes {third}")
+            hazards[Hazard.NEITHER] = _Fault(f"publishes {third}")
         elif third is not None and DEVICE_PLUGIN_CONFIG_LABEL not in labels:
-            hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and publishes {third}")
+            hazards[Hazard.UNSHARED] = _Fault(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and publishes {third}")
         return hazards
 
     def _third(self, synced: Synced) -> Published | None:
@@ -362,16 +362,16 @@ class _Way(Value):
     @staticmethod
     def _of_lacking(
         synced: Synced, lacking: Iterable[tuple[str, str]], third: Published | None
-    ) -> Iterator[tuple[Hazard, _Found]]:
+    ) -> Iterator[tuple[Hazard, _Fault]]:
         for label, value in lacking:
             if FILES in synced:
-                yield Hazard.DANGLING, _Found(f"names {_NAMES[label]} `{value}`, which is gone", (label, value))
+                yield Hazard.DANGLING, _Fault(f"names {_NAMES[label]} `{value}`, which is gone", (label, value))
                 continue
             text = f"names {_NAMES[label]} `{value}`, which is not there yet"
             if third is not None and label == DEVICE_PLUGIN_CONFIG_LABEL:
-                yield Hazard.BARE, _Found(f"{text}, and publishes {third}", (label, value))
+                yield Hazard.BARE, _Fault(f"{text}, and publishes {third}", (label, value))
             else:
-                yield Hazard.EARLY, _Found(text, (label, value))
+                yield Hazard.EARLY, _Fault(text, (label, value))
 
     def _taint_twice(self, synced: Synced) -> str | None:
         """A taint that two pools' rules give, whatever its values.
@@ -416,7 +416,7 @@ _MOST_FOLDERS: Final = 6
 def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
     alike = way.alike
     found = {
-        synced: _found(step, way, synced)
+        synced: _faults(step, way, synced)
         for synced in _combinations(way.folders)
         if _is_possible(step, way.folders, synced)
     }
@@ -426,7 +426,7 @@ def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
     for hazard in Hazard:
         first = min(
             (_explained(step, way, synced, hazard) for synced, hazards in found.items() if hazard in hazards),
-            key=lambda item: (not item[2], len(item[0]) + len(item[1])),
+            key=lambda explained: (not explained[2], len(explained[0]) + len(explained[1])),
             default=None,
         )
         if first is not None:
@@ -435,9 +435,9 @@ def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
             yield BadOrder(*known, ahead, behind, *one, way.pools, alike.was, alike.to, is_unasked, safe)
 
 
-def _found(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Found]:
+def _faults(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Fault]:
     """Return the faults of one combination, without labels that a list shows on no node."""
-    found = way.found(synced)
+    found = way.faults(synced)
     return {
         hazard: one
         for hazard, one in found.items()
@@ -467,15 +467,15 @@ def _is_possible(step: Step, folders: Sequence[str], synced: Synced) -> bool:
 
 def _explained(
     step: Step, way: _Way, synced: Synced, hazard: Hazard
-) -> tuple[tuple[str, ...], tuple[str, ...], bool, _Found]:
+) -> tuple[tuple[str, ...], tuple[str, ...], bool, _Fault]:
     """The folders without which it would not be so, those synced and those that wait; and whether nobody chooses it."""
-    matter = [folder for folder in way.folders if hazard not in way.found(synced ^ {folder})]
+    matter = [folder for folder in way.folders if hazard not in way.faults(synced ^ {folder})]
     ahead = tuple(folder for folder in matter if folder in synced)
     behind = tuple(folder for folder in matter if folder not in synced)
     is_unasked = FILES not in behind or any(
         may_labels_come_first(step, part.name) for part in (way.alike.was, way.alike.to) if part is not None
     )
-    return ahead, behind, is_unasked, way.found(synced)[hazard]
+    return ahead, behind, is_unasked, way.faults(synced)[hazard]
 
 
 def _find_safe(folders: Sequence[str], good: set[Synced]) -> tuple[str, ...] | None:
@@ -561,7 +561,7 @@ def _uncovered(step: Step, short: _Short, guaranteed: Amount, unit: str) -> Iter
     """The first combination that has less than is guaranteed, and nothing else wrong that would be said of it."""
     folders = _folders(short.ways)
     possible = [synced for synced in _combinations(folders) if _is_possible(step, folders, synced)]
-    sound = [synced for synced in possible if not any({*way.found(synced)} - _APART for way in short.ways)]
+    sound = [synced for synced in possible if not any({*way.faults(synced)} - _APART for way in short.ways)]
     bad = [synced for synced in sound if short.capacity(synced) < guaranteed]
     for synced in bad[:1]:
         matter = [folder for folder in folders if short.capacity(synced ^ {folder}) >= guaranteed]

@@ -65,16 +65,16 @@ class Edits:
         edits = self._found.get(_key(document), ()) if document is not None else ()
         return next((edit.at for edit in edits if _is_along(source.path, edit.route)), None)
 
-    def _order(self, own: _Key) -> Iterator[_Key]:
-        if own[0] != "Cluster":
-            yield from self._referred(own)
-        yield from (key for key in self._found if key != own)
-        yield own
+    def _order(self, key: _Key) -> Iterator[_Key]:
+        if key[0] != "Cluster":
+            yield from self._referred(key)
+        yield from (other for other in self._found if other != key)
+        yield key
 
-    def _referred(self, own: _Key) -> Iterator[_Key]:
+    def _referred(self, key: _Key) -> Iterator[_Key]:
         for plan in reversed(self._plans):
             for origin, part in _parts(plan):
-                if (document := document_of(origin)) and _key(document) == own:
+                if (document := document_of(origin)) and _key(document) == key:
                     yield from (_key(found) for found in map(document_of, _origins(part)) if found)
 
 
@@ -153,14 +153,16 @@ def _edits(old: Document | None, new: Document | None, removal: Origin | None) -
             yield Edit(_place(old, new, difference), difference.new or difference.old or ())
 
 
-def _place(old: Document, new: Document, found: Difference) -> Origin:
+def _place(old: Document, new: Document, difference: Difference) -> Origin:
     """In the later document, unless the layer that sets the value there is as it was: another one was taken out."""
-    layer = new.find_layer(found.new) if found.new is not None else None
-    if found.new is None or (found.old is not None and (layer is None or _is_as_it_was(old, layer, found))):
-        return old.origin / (found.old or ())
-    return new.origin / found.new
+    layer = new.find_layer(difference.new) if difference.new is not None else None
+    if difference.new is None or (
+        difference.old is not None and (layer is None or _is_as_it_was(old, layer, difference))
+    ):
+        return old.origin / (difference.old or ())
+    return new.origin / difference.new
 
 
-def _is_as_it_was(old: Document, layer: Layer, found: Difference) -> bool:
+def _is_as_it_was(old: Document, layer: Layer, difference: Difference) -> bool:
     same = (other for other in old.layers if other.file.path == layer.file.path)
-    return any(other.find(found.old or ()) == layer.find(found.new or ()) for other in same)
+    return any(other.find(difference.old or ()) == layer.find(difference.new or ()) for other in same)

@@ -119,7 +119,7 @@ def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[
         if is_there and kind != "Node" and not _is_let_in(pod, change.closing):
             found[pod.namespace, kind or "Pod", name or pod.name] += 1
     outsiders = (Outsider(*key, number) for key, number in found.items())
-    return tuple(sorted(outsiders, key=lambda found: (found.kind != "DaemonSet", *found)))
+    return tuple(sorted(outsiders, key=lambda outsider: (outsider.kind != "DaemonSet", *outsider)))
 
 
 def _is_let_in(pod: Pod, taints: Iterable[Taint]) -> bool:
@@ -223,36 +223,36 @@ _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
 _FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
 
 
-def _is_running(item: Body) -> bool:
+def _is_running(body: Body) -> bool:
     """A pod that has ended gives back what it had, and one on no node has not got it yet."""
-    return bool(_text(item, "spec", "nodeName")) and _text(item, "status", "phase") not in _ENDED
+    return bool(_text(body, "spec", "nodeName")) and _text(body, "status", "phase") not in _ENDED
 
 
-def _pod(item: Body, tenants: Mapping[str, str]) -> Pod:
+def _pod(body: Body, tenants: Mapping[str, str]) -> Pod:
     """Fractions are asked for as KAI-Scheduler 0.17 reads them (`pkg/common/resources/gpu_sharing.go`), and by
     container as newer releases of it or Run:ai may.
     """
-    namespace, annotations = _text(item, "metadata", "namespace"), section(item, "metadata", "annotations")
+    namespace, annotations = _text(body, "metadata", "namespace"), section(body, "metadata", "annotations")
     return Pod(
         namespace,
-        _text(item, "metadata", "name"),
-        _text(item, "spec", "nodeName"),
+        _text(body, "metadata", "name"),
+        _text(body, "spec", "nodeName"),
         tenants.get(namespace, ""),
-        _text(item, "metadata", "labels", WORKLOAD_LABEL),
-        _requests(section(item, "spec")),
-        len(items(section(item, "spec").get("resourceClaims"))),
+        _text(body, "metadata", "labels", WORKLOAD_LABEL),
+        _requests(section(body, "spec")),
+        len(items(section(body, "spec").get("resourceClaims"))),
         any(key in _FRACTIONS or key.startswith(_FRACTIONS_OF_CONTAINERS) for key in annotations),
-        _owner(item),
-        tuple(mappings(section(item, "spec").get("tolerations"))),
+        _owner(body),
+        tuple(mappings(section(body, "spec").get("tolerations"))),
     )
 
 
-def _owner(item: Body) -> tuple[str, str]:
+def _owner(body: Body) -> tuple[str, str]:
     """A ReplicaSet is called as its Deployment and the hash that its pods have as a label."""
-    references = mappings(section(item, "metadata").get("ownerReferences"))
+    references = mappings(section(body, "metadata").get("ownerReferences"))
     owner = next((one for one in references if one.get("controller") is True), {})
     kind, name = _text(owner, "kind"), _text(owner, "name")
-    suffix = "-" + _text(item, "metadata", "labels", "pod-template-hash")
+    suffix = "-" + _text(body, "metadata", "labels", "pod-template-hash")
     if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
         return "Deployment", name.removesuffix(suffix)
     return kind, name
@@ -295,6 +295,6 @@ def _whole(amount: object) -> int:
     return min(int(digits) * factor, _MOST) if len(digits) <= len(str(_MOST)) else _MOST
 
 
-def _text(item: Body, *route: str) -> str:
-    value = value_of(item, route)
+def _text(body: Body, *route: str) -> str:
+    value = value_of(body, route)
     return value if isinstance(value, str) else ""

@@ -43,7 +43,7 @@ from gpuplan.features.changes.nodes import (
     moves,
     transitions,
 )
-from gpuplan.features.changes.step import Step, told
+from gpuplan.features.changes.step import Step, changes_of
 from gpuplan.features.changes.wording import (
     division,
     fate_of_queues,
@@ -59,7 +59,7 @@ from gpuplan.features.changes.wording import (
 
 def pool_changes(step: Step) -> Iterator[Change]:
     """The changes of all pools; one that has other nodes' names or patterns under another name was renamed."""
-    return told(step, step.pools, _added, _removed, _changed)
+    return changes_of(step, step.pools, _added, _removed, _changed)
 
 
 # --- Nodes that change hands -------------------------------------------------------------------------------------

@@ -223,22 +223,24 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
 
 
 def _definition(
-    what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject,
+    retained: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject,
 ) -> _Definition:
-    match what:
+    match retained:
         case RetainedLayout():
-            named = Named(MIG_CONFIG_LABEL, what.spec.config_name)
-            return _Definition(named, _content(what.layout), what.at / "configName")
+            named = Named(MIG_CONFIG_LABEL, retained.spec.config_name)
+            return _Definition(named, _content(retained.layout), retained.at / "configName")
         case RetainedDevicePluginConfig():
-            return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
+            return _Definition(
+                Named(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key), to_yaml(retained.config), retained.at / "key"
+            )
         case RetainedNodes():
-            named = _of_nodes(what.spec.pool, what.spec.name_pattern, what.nodes.names)
-            return _Definition(named, what.spec, what.at / "pool")
+            named = _of_nodes(retained.spec.pool, retained.spec.name_pattern, retained.nodes.names)
+            return _Definition(named, retained.spec, retained.at / "pool")
         case RetainedObject():
-            at = what.at / "manifest" / "metadata" / "name"
-            return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
+            at = retained.at / "manifest" / "metadata" / "name"
+            return _Definition(Named("", identity_of(retained.spec.manifest)), retained.spec.manifest, at)
         case _:
-            assert_never(what)
+            assert_never(retained)
 
 
 def _content(layout: Layout) -> tuple[str, str]:
@@ -456,11 +458,11 @@ def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Defini
     return {named: item for named, item in found.items() if named.label != MIG_CONFIG_LABEL or named.name not in unused}
 
 
-def _decides_keys(plan: Plan, what: object) -> bool:
+def _decides_keys(plan: Plan, retained: object) -> bool:
     """Whether a document says what a pool's own name means, so that without it nodes of the pool get other labels."""
-    if not isinstance(what, RetainedDevicePluginConfig):
+    if not isinstance(retained, RetainedDevicePluginConfig):
         return False
-    return any(pool.keys.own == what.spec.key and hangs_on_retained(pool) for pool in plan.pools)
+    return any(pool.keys.own == retained.spec.key and hangs_on_retained(pool) for pool in plan.pools)
 
 
 # --- What is retained and made as well ---------------------------------------------------------------------------
@@ -481,14 +483,14 @@ def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
             yield _report(plan, found, made)
 
 
-def _report(plan: Plan, found: _Definition, other: _Definition) -> Diagnostic:
+def _report(plan: Plan, definition: _Definition, other: _Definition) -> Diagnostic:
     """Objects are never the same: two documents for one would be written twice."""
-    is_same = bool(found.named.label) and found.content == other.content
+    is_same = bool(definition.named.label) and definition.content == other.content
     rule = RETAINED_FOR_NOTHING if is_same else RETAINED_CONTRADICTED
-    how = "just so as well" if is_same else "otherwise as well" if found.named.label else "from the policies, too"
+    how = "just so as well" if is_same else "otherwise as well" if definition.named.label else "from the policies, too"
     finding = Finding(
-        found.at or plan.cluster.at,
-        f"`{found.named.name}` is retained, and made {how}",
+        definition.at or plan.cluster.at,
+        f"`{definition.named.name}` is retained, and made {how}",
         label="not needed" if is_same else "one name for two",
         related=(Label(other.at, "made here"),) if other.at else (),
         help="delete the document" if is_same else "delete the document, or give the other one another name",

@@ -15,7 +15,7 @@ from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.documents import find_folders
 from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.pipeline.loading import OVERLAYS, Repository, load_tree
-from gpuplan.features.changes.git import SHORT, WITH_A_FOLDER, git, run, said, text
+from gpuplan.features.changes.git import SHORT, WITH_A_FOLDER, complaint, git, run, text
 from gpuplan.features.changes.git_tree import GitTree
 
 
@@ -75,7 +75,7 @@ def is_in_git(root: Path) -> bool:
     """Whether a folder is in the work tree of a Git repository; trouble when git says neither."""
     done = run(root, "rev-parse", "--is-inside-work-tree")
     if done.returncode and b"not a git repository" not in done.stderr:
-        raise GpuplanError(f"git cannot read the repository of `{root}`: it says {said(done)}", WITH_A_FOLDER)
+        raise GpuplanError(f"git cannot read the repository of `{root}`: it says {complaint(done)}", WITH_A_FOLDER)
     return done.stdout.strip() == b"true"
 
 

@@ -241,13 +241,13 @@ class _Way(NamedTuple):
         retains = _has_other_key(self.home) or not (self.pool.keys.by_content or is_alike_known)
         gone = [self.pool.rollout.moved] if self.pool.rollout else []
         return RolloutState(
-            self.home.sharing, self.aim.sharing, (), retains, self._left(gone, (self.home, self.aim), retains=retains)
+            self.home.sharing, self.aim.sharing, (), retains, self._gone(gone, (self.home, self.aim), retains=retains)
         )
 
     @property
     def settled(self) -> RolloutState:
         retains = _has_other_key(self.target)
-        kept = self._left((*self.begun_parts, self.aim), (self.target,), retains=retains)
+        kept = self._gone((*self.begun_parts, self.aim), (self.target,), retains=retains)
         return RolloutState(self.aim.sharing, None, (), retains, kept)
 
     @property
@@ -257,7 +257,7 @@ class _Way(NamedTuple):
         is_other = rollout is not None and rollout.moved.sharing is not self.aim.sharing
         return (rollout.moved, self.home) if rollout is not None and is_other else (self.home,)
 
-    def _left(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
+    def _gone(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
         """Return the names of the parts that go, without those of the parts that stay or of other documents."""
         there = {left for part in stay for left in _named(part)}
         there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own)} if retains else set()

@@ -347,7 +347,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
     for step in outcome.steps:
-        patch = writing.merge_patch(base, _said(pool, step.state))
+        patch = writing.merge_patch(base, _policy_of(pool, step.state))
         kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
@@ -408,7 +408,7 @@ def _is_own(document: Document, pool: Pool) -> bool:
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
 
 
-def _said(pool: Pool, state: RolloutState) -> dict[str, Any]:
+def _policy_of(pool: Pool, state: RolloutState) -> dict[str, Any]:
     said = {"sharing": _spelt(pool, state.sharing)}
     if state.rollout is not None:
         said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
@@ -437,7 +437,7 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
     elsewhere = {part.labels[label] for part in others for label in _RETAINED_LABELS if label in part.labels}
     own: list[Left] = []
     for item in plan.retained:
-        if (left := _left(item)) is None:
+        if (left := _named_by(item)) is None:
             continue
         if not _is_of_rollout(plan, pool, item):
             elsewhere.add(left.value)
@@ -450,9 +450,9 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
 _RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 
-def _left(item: Retained) -> Left | None:
+def _named_by(retained: Retained) -> Left | None:
     """Return the name that a document retains if labels of nodes name it, or None."""
-    match item.what:
+    match retained.what:
         case RetainedDevicePluginConfig(spec=spec):
             return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
         case RetainedLayout(spec=layout):
@@ -461,10 +461,10 @@ def _left(item: Retained) -> Left | None:
             return None
 
 
-def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
+def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
     """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
-    file, layer = item.at.locate().file.path, _layer(plan, pool)
-    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and has_own(pool, item.what.spec.key)
+    file, layer = retained.at.locate().file.path, _layer(plan, pool)
+    is_its_key = isinstance(retained.what, RetainedDevicePluginConfig) and has_own(pool, retained.what.spec.key)
     is_beside = layer is not None and file == layer.file.path and is_its_key
     return file == overlay_path(plan.cluster.name, pool.name) or is_beside
 
@@ -473,7 +473,7 @@ def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dic
     """The documents of a step that retain something, beside those that other files have."""
     pool = outcome.pool
     wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
-    known = {_left(item): item for item in plan.retained}
+    known = {_named_by(item): item for item in plan.retained}
     taken = {item.name for item in plan.retained}
     for left in wanted:
         if (item := known.get(left)) is None:
@@ -483,15 +483,15 @@ def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dic
             yield dict(item.at.source.data)
 
 
-def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[str, Any]]:
+def _retained(plan: Plan, outcome: RolloutPlan, kept: Left) -> tuple[str, dict[str, Any]]:
     """Return the name and the spec of the document that retains a name of the pool's nodes."""
     pool = outcome.pool
     parts = (*pool.parts, outcome.target)
-    part = next(part for part in parts if part.labels.get(left.label) == left.value)
-    if left.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
-        return left.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
+    part = next(part for part in parts if part.labels.get(kept.label) == kept.value)
+    if kept.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
+        return kept.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
     config = configuration(part, plan.cluster.gpu_operator.spec.mig_strategy)
-    return retaining.key_document(left.value), retaining.key_spec(plan, left.value, config)
+    return retaining.key_document(kept.value), retaining.key_spec(plan, kept.value, config)
 
 
 # --- Writing -----------------------------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 
 def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
     """Return what steps have written so far: parts of the pool, and the retained names."""
-    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _left(item))}
+    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _named_by(item))}
     return _parts(_document(pool).data), kept
 
 

@@ -123,7 +123,9 @@ def _compare(
     old, new = (state.written if state else Written({}) for state in (before, after))
     found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
     parts = _parts(old.objects, new.objects)
-    placed = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
+    placed = [
+        change for told in _changes(before, after, found, nodes) if (change := _placed(told, found, parts)).folders
+    ]
     explained, left = list[ObjectChange](), list[ObjectChange]()
     for item in found:
         (explained if _is_explained(item, placed) else left).append(item)
@@ -136,18 +138,18 @@ def _compare(
         about = (item for item in found if _is_about(change, item))
         return change._replace(at=edits.cause(change.at, partial(_sources, about, old, new)))
 
-    def located(item: ObjectChange) -> ObjectChange:
-        at = edits.find(_sources((item,), old, new))
-        return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
+    def located(obj: ObjectChange) -> ObjectChange:
+        at = edits.find(_sources((obj,), old, new))
+        return obj._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
 
     waiting = tuple(waits(after.plan, old.objects, new.objects))
     return Comparison(tuple(map(cause, changes)), tuple(map(located, left)), waiting)
 
 
-def _told(
+def _changes(
     before: ClusterState | None,
     after: ClusterState | None,
-    found: Sequence[ObjectChange],
+    objects: Sequence[ObjectChange],
     nodes: Sequence[Node] | None,
 ) -> Iterator[Change]:
     """Yield the changes of all rules, whether or not an object shows them."""
@@ -169,7 +171,7 @@ def _told(
         retained_changes,
     ):
         yield from rule(step)
-    yield from workload_changes(step, found)
+    yield from workload_changes(step, objects)
 
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:
@@ -179,9 +181,9 @@ def _order(change: Change) -> tuple[str, int, str, str, str]:
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
-def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
+def _sources(changes: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
     """The places that decide what differs in objects."""
-    for item in found:
+    for item in changes:
         key = item.folder, item.identity
         bodies = [side.objects.get(key) for side in (old, new)]
         linked = [Linked(side.traces.get(key)) for side in (old, new)]
@@ -193,14 +195,14 @@ def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Itera
 # --- Folders -----------------------------------------------------------------------------------------------------
 
 
-def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
+def _placed(change: Change, objects: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
     """The change with the folders that apply it: those of all that differs and is about it.
 
     All folders of a stage are said as the stage. What is hand-written is read as it lies, and knows its folder.
     """
     if change.folders:
         return change
-    about = [item for item in found if _is_about(change, item)]
+    about = [item for item in objects if _is_about(change, item)]
     names = {_synced(folder) for item in about for folder in (item.folder, item.was_in) if folder}
     for stage, known in parts.items():
         if known <= names and (len(known) > 1 or stage in change.stages):
@@ -242,13 +244,13 @@ _FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
 """The folders that sum up the cluster, so that every change changes them."""
 
 
-def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
+def _is_explained(obj: ObjectChange, changes: Sequence[Change]) -> bool:
     """A change explains what is about it up to its own class: what disturbs more has another cause."""
-    follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
-    return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
+    follows, rank = stage_of(obj.folder) in _FOLLOW, obj.change_class.rank
+    return any(rank <= change.change_class.rank and (follows or _is_about(change, obj)) for change in changes)
 
 
-def _is_about(change: Change, item: ObjectChange) -> bool:
+def _is_about(change: Change, obj: ObjectChange) -> bool:
     subjects = (change.subject, *change.also, change.subject._replace(name=""))
-    is_named = not item.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
-    return is_named or stage_of(item.folder) in change.stages
+    is_named = not obj.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
+    return is_named or stage_of(obj.folder) in change.stages

@@ -119,7 +119,7 @@ def successors(
     yield from ((old[known], new[known]) for known in old if known in new)
 
 
-def told(
+def changes_of(
     step: Step,
     pairs: Iterable[tuple[_Part | None, _Part | None]],
     added: Callable[[Step, _Part], Iterator[Change]],

@@ -27,13 +27,13 @@ from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
 from gpuplan.features.changes.scaling import scalings
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.features.changes.step import Step, changes_of, successors
 from gpuplan.features.changes.volumes import fates, is_refused
 from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, names
 
 
 def tenant_changes(step: Step) -> Iterator[Change]:
-    return told(step, step.tenants, _added, _removed, _changed)
+    return changes_of(step, step.tenants, _added, _removed, _changed)
 
 
 def _added(step: Step, tenant: Tenant) -> Iterator[Change]:
@@ -170,20 +170,20 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
 
 
-def _grant(item: GrantChange) -> str:
+def _grant(grant: GrantChange) -> str:
     """``a100-mixed 3g.40gb: guarantee from 8 to 16``."""
     parts = (
-        ("guarantee", item.guaranteed_before, item.guaranteed_after),
-        ("limit", item.limit_before, item.limit_after),
+        ("guarantee", grant.guaranteed_before, grant.guaranteed_after),
+        ("limit", grant.limit_before, grant.limit_after),
     )
     found = [f"{what} {from_to(amount(old), amount(new))}" for what, old, new in parts if old != new]
-    return f"{item.pool} {item.unit}: {', '.join(found)}"
+    return f"{grant.pool} {grant.unit}: {', '.join(found)}"
 
 
-def _is_less(item: GrantChange) -> bool:
-    before, after = item.limit_before, item.limit_after
+def _is_less(grant: GrantChange) -> bool:
+    before, after = grant.limit_before, grant.limit_after
     is_tighter = after is not None and (before is None or after < before)
-    return is_tighter or item.guaranteed_after < item.guaranteed_before
+    return is_tighter or grant.guaranteed_after < grant.guaranteed_before
 
 
 def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
@@ -221,15 +221,15 @@ def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
 
 
-def _default(found: Defaults) -> str:
+def _default(defaults: Defaults) -> str:
     """``500m, 2 at most, 4 times the request at most``."""
     request, limit = (
-        amount_text(found.counted, item) if item is not None else "" for item in (found.request, found.limit)
+        amount_text(defaults.counted, item) if item is not None else "" for item in (defaults.request, defaults.limit)
     )
     parts = (
         request,
         limit and f"{limit} at most",
-        f"{amount(found.ratio)} times the request at most" if found.ratio else "",
+        f"{amount(defaults.ratio)} times the request at most" if defaults.ratio else "",
     )
     return ", ".join(filter(None, parts)) or "what Kubernetes gives"
 
@@ -264,7 +264,7 @@ _TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evic
 
 def priority_changes(step: Step) -> Iterator[Change]:
     pairs = successors(step.before.priority_classes, step.after.priority_classes)
-    return told(step, pairs, _class_added, _class_removed, _class_changed)
+    return changes_of(step, pairs, _class_added, _class_removed, _class_changed)
 
 
 def _class_added(step: Step, new: PriorityClass) -> Iterator[Change]:
@@ -347,15 +347,15 @@ def _whose(plan: Plan, priority: PriorityClass) -> str:
 # --- Workloads: what differs of their objects, since a pod is what the whole plan makes of it --------------------
 
 
-def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Change]:
-    """``found`` is all that differs in the cluster."""
+def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iterator[Change]:
+    """Yield the changes of workloads. ``object_changes`` are all those of the cluster."""
     moved = _moved_requests(step)
 
     def added(step: Step, new: Workload) -> Iterator[Change]:
         return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
 
     objects: dict[Subject, list[ObjectChange]] = {}
-    for item in found:
+    for item in object_changes:
         for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
             objects.setdefault(subject, []).append(item)
 
@@ -364,9 +364,8 @@ def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Chan
             for change in _workload_changed(step, old, new, differing):
                 yield _with_requests(change, moved.get(_key(new), ()))
 
-    sides = step.before.workloads, step.after.workloads
-    pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
-    return told(step, pairs, added, _workload_removed, changed)
+    pairs = successors(step.before.workloads, step.after.workloads, key=_key)
+    return changes_of(step, pairs, added, _workload_removed, changed)
 
 
 def _key(workload: Workload) -> tuple[str, str]:
@@ -462,10 +461,10 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 _NUMBER: Final = "more or fewer pods"
 
 
-def _recreates(item: ObjectChange) -> bool:
+def _recreates(change: ObjectChange) -> bool:
     """Whether pods are made again; a claim makes none."""
-    is_claim = item.identity.kind == "PersistentVolumeClaim"
-    return item.change_class is ChangeClass.RECREATE and not item.is_of_number and not is_claim
+    is_claim = change.identity.kind == "PersistentVolumeClaim"
+    return change.change_class is ChangeClass.RECREATE and not change.is_of_number and not is_claim
 
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:

@@ -25,7 +25,7 @@ def fates(old: Workload, new: Workload) -> list[str]:
             )
         elif _size(one) != _size(other):
             grown.append(f"volume {claim} grows where its StorageClass has {_EXPANSION}, or its folder is not synced")
-    return [*refused, *grown, *_left(old, new)]
+    return [*refused, *grown, *_removed(old, new)]
 
 
 _EXPANSION: Final = "`allowVolumeExpansion: true`"
@@ -57,7 +57,7 @@ def _size(volume: Volume) -> Decimal | None:
     return parse_quantity(volume.spec.size)
 
 
-def _left(old: Workload, new: Workload) -> Iterator[str]:
+def _removed(old: Workload, new: Workload) -> Iterator[str]:
     kept = {volume.claim(new) for volume in volumes_of(new)}
     if gone := [name for volume in volumes_of(old) if (name := volume.claim(old)) not in kept]:
         volumes, go, them = ("volume", "goes", "it") if len(gone) == 1 else ("volumes", "go", "them")

@@ -62,14 +62,14 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
 _SAY_SO: Final = "say so: `# gpuplan: ignore[GPU739] REASON`"
 
 
-def _shown(item: Retained) -> str:
-    if isinstance(item.what, RetainedObject):
+def _shown(retained: Retained) -> str:
+    if isinstance(retained.what, RetainedObject):
         return f"look, and {_SAY_SO}"
     return f"pass `--nodes FILE`; or look, and {_SAY_SO}"
 
 
-def _key(item: Retained) -> tuple[str, object]:
-    match item.what:
+def _key(retained: Retained) -> tuple[str, object]:
+    match retained.what:
         case RetainedLayout(spec=spec):
             return MIG_CONFIG_LABEL, spec.config_name
         case RetainedDevicePluginConfig(spec=plugin):
@@ -77,11 +77,11 @@ def _key(item: Retained) -> tuple[str, object]:
         case RetainedObject(spec=kept):
             return "", identity_of(kept.manifest)
         case RetainedNodes():
-            return "nodes", item.name
+            return "nodes", retained.name
 
 
-def _title(item: Retained) -> str:
-    match item.what:
+def _title(retained: Retained) -> str:
+    match retained.what:
         case RetainedLayout(spec=spec):
             return f"the entry `{spec.config_name}`"
         case RetainedDevicePluginConfig(spec=plugin):
@@ -93,10 +93,10 @@ def _title(item: Retained) -> str:
             return f"what nodes keep of pool `{nodes.pool}`"
 
 
-def _is_made(item: Retained, after: Plan) -> bool:
+def _is_made(retained: Retained, after: Plan) -> bool:
     """Whether the policies make it themselves, or nothing applies it."""
-    _, name = _key(item)
-    match item.what:
+    _, name = _key(retained)
+    match retained.what:
         case RetainedLayout():
             return name in mig_parted.configuration(after)["mig-configs"]
         case RetainedDevicePluginConfig():

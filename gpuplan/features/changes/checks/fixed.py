@@ -145,9 +145,9 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
             )
 
 
-def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
+def _verb(identity: Identity, locked: tuple[Route, ...]) -> str:
     fields = {item.route: item for item in assume_kind(identity.group, identity.kind).immutable}
-    return "made smaller" if all(fields[route].may_grow for route in found) else "changed"
+    return "made smaller" if all(fields[route].may_grow for route in locked) else "changed"
 
 
 def _help(identity: Identity, *, is_named: bool) -> str:

@@ -288,11 +288,11 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     for old, new in step.pools if not _labels_stay(step.before) else ():
         for leaving in departures(step, old, new) if old is not None else ():
             if old is not None and leaving.to is None and leaving.nodes.count:
-                yield from _left(step, old, new, leaving)
+                yield from _unlabelled(step, old, new, leaving)
     yield from _labelled_otherwise(step)
 
 
-def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
+def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
     there = pods_on(step, old, leaving.nodes)
     if there == 0:
         return

@@ -18,10 +18,10 @@ def name_of_cluster(step: Step) -> Origin:
     return name_of(step.after.cluster.at)
 
 
-def earlier(at: Origin, what: str) -> str:
+def earlier(at: Origin, thing: str) -> str:
     """A note on where something was written that is gone."""
     location = at.locate()
-    return f"{what} was in `{location.file.path}`, line {location.span.start.line}"
+    return f"{thing} was in `{location.file.path}`, line {location.span.start.line}"
 
 
 def sharing_of(pool: Pool) -> Origin:

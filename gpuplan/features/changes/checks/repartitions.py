@@ -136,14 +136,14 @@ def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
     )
     for name, total in totals.items():
         left = sum(_per_node(found, name) * found.nodes.count for found in away.stays)
-        least = min(total, promised.get(name, total), key=lambda item: item.guaranteed)
+        least = min(total, promised.get(name, total), key=lambda level: level.guaranteed)
         if name in promised and left < least.guaranteed:
             yield least, left
 
 
-def _per_node(found: Transition, name: str) -> int:
+def _per_node(moved: Transition, name: str) -> int:
     """The fewer of what a node hands out before and after: it may be either."""
-    units = [pool.find_unit(name) for pool in (found.before, found.after)]
+    units = [pool.find_unit(name) for pool in (moved.before, moved.after)]
     return min(unit.per_node if unit is not None else 0 for unit in units)
 
 

@@ -208,8 +208,8 @@ def _outsider_lines(impact: Impact) -> Iterator[str]:
         yield from found or ("nothing that is there: all tolerate it",)
 
 
-def _outsider(found: Outsider) -> str:
-    return f"{found.kind} `{found.namespace}/{found.name}` ({count(found.pods, 'pod')} there)"
+def _outsider(outsider: Outsider) -> str:
+    return f"{outsider.kind} `{outsider.namespace}/{outsider.name}` ({count(outsider.pods, 'pod')} there)"
 
 
 def _capacity(change: CapacityChange) -> str:
@@ -467,9 +467,9 @@ def _pods_cell(impact: Impact) -> str:
     return f"up to {impact.change.pods}" if impact.change.pods else ""
 
 
-def _object_row(item: ObjectChange) -> str:
-    what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
-    return f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n"
+def _object_row(change: ObjectChange) -> str:
+    what = f"{code(str(change.identity))} is {change.verb} in {code(f'{change.folder}/')}"
+    return f"| **{change.change_class}** | {code(change.cluster)} | {what} | | | | |\n"
 
 
 def _orders(diff: Diff) -> Iterator[str]:
@@ -501,11 +501,11 @@ def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
         f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
     )
     where = f"- {code(place(impact, diff, theme))}"
-    lines = "\n".join((where, *(_item(fact.about, fact.lines) for fact in facts(impact))))
+    lines = "\n".join((where, *(_bullet(fact.about, fact.lines) for fact in facts(impact))))
     return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
 
 
-def _item(about: str, lines: tuple[str, ...]) -> str:
+def _bullet(about: str, lines: tuple[str, ...]) -> str:
     if len(lines) == 1:
         return f"- **{about}**: {prose(lines[0])}"
     return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
@@ -517,9 +517,9 @@ def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
         yield from _findings_table(platform.errors, seen_from(platform.side, theme))
 
 
-def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
-    rows = list(fitting((finding_row(item, theme) for item in found), _FINDINGS_RESERVE // 3))
-    yield from findings_table(rows, len(found))
+def _findings_table(diagnostics: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
+    rows = list(fitting((finding_row(item, theme) for item in diagnostics), _FINDINGS_RESERVE // 3))
+    yield from findings_table(rows, len(diagnostics))
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
@@ -573,8 +573,8 @@ def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _findings_as_data(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
-    return [diagnostic_as_data(diagnostic, theme) for diagnostic in found]
+def _findings_as_data(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics]
 
 
 def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
@@ -649,7 +649,7 @@ def _limits(change: GrantChange) -> dict[str, object]:
 
 
 _CONTRACT: Final = {
-    Staleness: Published(more=lambda found: {"trouble": found.trouble or None}),
+    Staleness: Published(more=lambda staleness: {"trouble": staleness.trouble or None}),
     NodeImpact: Published(left_out=("are_new",)),
     GrantChange: Published(
         left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits

@@ -49,7 +49,7 @@ def _page(proposal: Proposal, theme: Theme) -> str:
     steps = (
         folded(theme.paint(printable(f"Step {index} of {len(outcome.steps)}: {title}"), Style.STRONG) + "\n", theme)
         + indent("".join(_block_page(block, theme.indented()) for block in blocks))
-        for index, title, blocks in _told(proposal, outcome)
+        for index, title, blocks in _instructions(proposal, outcome)
     )
     parts = (heading + folded(f"{_summary(outcome)}\n", theme), section("Capacity, in units", capacity, theme), *steps)
     return "\n".join(part for part in parts if part)
@@ -64,7 +64,7 @@ class _Block(NamedTuple):
     is_written: bool = False
 
 
-def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
+def _instructions(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
     """The number of each step, what it is, and what to do at it."""
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
         yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
@@ -389,7 +389,7 @@ def _markdown(proposal: Proposal) -> str:
     if rows := list(_capacity_rows(outcome)):
         headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
         parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
-    for index, title, blocks in _told(proposal, outcome):
+    for index, title, blocks in _instructions(proposal, outcome):
         told = "".join(
             f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
             for name, text, *_ in blocks

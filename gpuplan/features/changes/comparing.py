@@ -426,7 +426,8 @@ def _judge_steps(earlier: Report, later: Report, name: str, steps: Sequence[Step
     for plan in later.plans:
         cluster = plan.cluster.name
         if not _has_errors(later, cluster) and _has_errors(earlier, cluster):
-            yield _not_judged(plan, name)
+            message = f"nobody knows what changes in cluster `{cluster}`: its policies at `{name}` have errors"
+            yield _unjudged(plan, message, "compare with the last revision that was built")
         elif cluster in known:
             yield from step_checks.run(known[cluster])
     yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
@@ -436,11 +437,6 @@ def _has_errors(report: Report, cluster: str) -> bool:
     """Whether a cluster has errors; those that name none are in files, and may be everybody's."""
     found: Iterable[Diagnostic] = (item for item in report.diagnostics if not item.clusters or cluster in item.clusters)
     return has_errors(found)
-
-
-def _not_judged(plan: Plan, name: str) -> Diagnostic:
-    message = f"nobody knows what changes in cluster `{plan.cluster.name}`: its policies at `{name}` have errors"
-    return _unjudged(plan, message, "compare with the last revision that was built")
 
 
 def is_new(plan: Plan, name: str) -> Diagnostic:

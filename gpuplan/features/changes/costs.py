@@ -8,11 +8,11 @@ from fractions import Fraction as Ratio
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.plan import Plan, Prices
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.prices import Costs, Money, costs
-from gpuplan.compiler.policy.models import Rate
-from gpuplan.features.changes.model import Change, of
-from gpuplan.features.changes.step import Step, changes_of, successors
+from gpuplan.compiler.policy.models import PricesSpec
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.step import Step, successors
 
 # --- What it costs -----------------------------------------------------------------------------------------------
 
@@ -96,48 +96,43 @@ def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[st
     return {name: amounts for name, amounts in found.items() if amounts.before != amounts.after}
 
 
-# --- What changes of prices are ----------------------------------------------------------------------------------
+# --- Changes of prices -------------------------------------------------------------------------------------------
 
-_EFFECT = "amounts of money change; nothing that runs is disturbed"
+_EFFECT = f"amounts of money change; {NOTHING_RUNS}"
 
 
 def price_changes(step: Step) -> Iterator[Change]:
-    yield from changes_of(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
+    """Yield the changes of price lists, and of the terms by which the nodes of pools are billed."""
+    for before, after in successors(step.before.price_lists, step.after.price_lists):
+        if before is not None and after is None:
+            words, effect = "prices are said no more", "costs are known no more"
+            yield Change(*of(step.before, before), ChangeClass.METADATA, words, effect)
+        elif before is None and after is not None:
+            words = f"prices are said, in {after.spec.currency}"
+            yield Change(*of(step.after, after), ChangeClass.METADATA, words, f"costs are known; {NOTHING_RUNS}")
+        elif before and after and (texts := [*_differences(before.spec, after.spec)]):
+            yield Change(*of(step.after, after), ChangeClass.METADATA, f"prices change: {joined(texts)}", _EFFECT)
     for old, new in step.kept_pools:
         was, is_now = old.spec.billing, new.spec.billing
-        found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
+        texts = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
         if was.node_type != is_now.node_type:
-            found.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
-        if found:
-            what = f"nodes are billed otherwise: {joined(found)}"
-            yield Change(*of(step.after, new, new.at / "billing"), ChangeClass.METADATA, what, _EFFECT)
+            texts.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
+        if texts:
+            place = of(step.after, new, new.at / "billing")
+            yield Change(*place, ChangeClass.METADATA, f"nodes are billed otherwise: {joined(texts)}", _EFFECT)
 
 
-def _added(step: Step, new: Prices) -> Iterator[Change]:
-    what = f"prices are said, in {new.spec.currency}"
-    yield Change(*of(step.after, new), ChangeClass.METADATA, what, "costs are known; nothing that runs is disturbed")
-
-
-def _removed(step: Step, old: Prices) -> Iterator[Change]:
-    yield Change(*of(step.before, old), ChangeClass.METADATA, "prices are said no more", "costs are known no more")
-
-
-def _changed(step: Step, old: Prices, new: Prices) -> Iterator[Change]:
-    was, is_now = old.spec, new.spec
-    rates: tuple[tuple[str, Mapping[str, Rate], Mapping[str, Rate]], ...] = (
-        ("GPU model", was.gpus, is_now.gpus),
-        ("node type", was.node_types, is_now.node_types),
-        ("pool", was.pools, is_now.pools),
+def _differences(old: PricesSpec, new: PricesSpec) -> Iterator[str]:
+    if old.currency != new.currency:
+        yield f"currency from {old.currency} to {new.currency}"
+    rates = (
+        ("GPU model", old.gpus, new.gpus),
+        ("node type", old.node_types, new.node_types),
+        ("pool", old.pools, new.pools),
     )
-    others = (
-        (what, [name for name in {**after, **before} if before.get(name) != after.get(name)])
-        for what, before, after in rates
-    )
-    found = [f"{what}{'s' * (len(names) > 1)} {listing(sorted(names))}" for what, names in others if names]
-    if was.currency != is_now.currency:
-        found.insert(0, f"currency from {was.currency} to {is_now.currency}")
-    if found:
-        yield Change(*of(step.after, new), ChangeClass.METADATA, f"prices change: {joined(found)}", _EFFECT)
+    for kind, before, after in rates:
+        if names := [name for name in {**after, **before} if before.get(name) != after.get(name)]:
+            yield f"{kind}{'s' * (len(names) > 1)} {listing(sorted(names))}"
 
 
 def _named(name: str | None) -> str:

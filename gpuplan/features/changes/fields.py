@@ -22,9 +22,8 @@ from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.planning.schedulers import Protects
 from gpuplan.compiler.policy.models import Cap, Guard, Install
-from gpuplan.features.changes.capacity import pods_of
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
-from gpuplan.features.changes.nodes import impact
+from gpuplan.features.changes.nodes import impact, pods_of
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.wording import amount, names
 

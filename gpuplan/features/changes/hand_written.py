@@ -25,11 +25,10 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
-from gpuplan.features.changes.meaning import means_same
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.node_rules import class_of_departure
 from gpuplan.features.changes.nodes import impact
-from gpuplan.features.changes.step import Step, successors
+from gpuplan.features.changes.step import Step, means_same, successors
 from gpuplan.features.changes.wording import names, who_names
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
@@ -73,7 +72,10 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
     is_kustomization = identity.kind in _KUSTOMIZATIONS
     what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
     at = (new or old)[0].at
-    folder = _folder(step, stage, at)
+    document = document_of(at)
+    components = (*step.before.components, *step.after.components)
+    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
+    folder = next((folder_of(item) for item in found if item.part is not None), stage)
     return _change(
         step,
         stage,
@@ -83,14 +85,6 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
         folder,
         at,
     )
-
-
-def _folder(step: Step, stage: str, at: Origin) -> str:
-    """Return the folder that a document is synced with: its stage, or the part of a stage that its Component is for."""
-    document = document_of(at)
-    components = (*step.before.components, *step.after.components)
-    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
-    return next((folder_of(item) for item in found if item.part is not None), stage)
 
 
 def folder_of(component: Component) -> str:

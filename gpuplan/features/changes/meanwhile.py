@@ -139,7 +139,8 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
 
 def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout: Layout | None, gpus: int) -> Published:
     """Return the units by a file, under a cluster's strategy, on so many GPUs, whole or divided by a layout."""
-    strategy = _strategy(cluster, config)
+    own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
+    strategy = own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
     found = list(_devices(layout, gpus, strategy))
     if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:
         return Published({})  # the plugin does not start
@@ -152,12 +153,6 @@ def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout:
         is_shared = resource in replicas
         units[resource + suffix * is_shared, device] += replicas.get(resource, 1)
     return Published(dict(units))
-
-
-def _strategy(cluster: ClusterMigStrategy, config: Mapping[str, Any]) -> str:
-    """That of the whole cluster overrides a file's (`applyMIGConfiguration` in the GPU Operator)."""
-    own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
-    return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
 
 
 def _devices(layout: Layout | None, gpus: int, strategy: str) -> Iterator[tuple[str, str]]:

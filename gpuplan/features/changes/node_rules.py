@@ -118,24 +118,19 @@ _OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
     """A row of the table of node groups, as the rule that it stands for."""
-    return _named(_rule_of_group(row), known)
-
-
-def _rule_of_group(row: Body) -> Rule:
     names, exceptions = (frozenset(map(str, items(row.get(key)))) for key in ("names", "exceptNames"))
     count = row.get("nodes")
-    return Rule(
+    fields = "names", "namePattern", "selector", "exceptNames", "gpu", "nodes", "gpusPerNode"
+    rule = Rule(
         names,
         "" if names else str(row.get("namePattern") or ""),
         exceptions,
         count if isinstance(count, int) else None,
         section(row, "labels"),
         tuple(items(row.get("taints"))),
-        {
-            key: row.get(key)
-            for key in ("names", "namePattern", "selector", "exceptNames", "gpu", "nodes", "gpusPerNode")
-        },
+        {key: row.get(key) for key in fields},
     )
+    return _named(rule, known)
 
 
 # --- Classes -----------------------------------------------------------------------------------------------------

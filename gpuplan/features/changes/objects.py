@@ -155,7 +155,9 @@ def _differing(
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
                 found = class_of_kept_rules(rules, all_after.all_rules)
-        if _is_unapplied(pair, all_before, all_after) or _is_left_part(pair):
+        is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
+        side = all_before if pair.after is None else all_after
+        if (is_table and None in (pair.before, pair.after) and side.has_nodes) or _is_left_part(pair):
             found = ChangeClass.METADATA
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
@@ -175,13 +177,6 @@ def _differing(
             was_in = was[0] if was else ""
             item = ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
             yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
-
-
-def _is_unapplied(pair: Pair, before: Written, after: Written) -> bool:
-    """Whether it is the table of taints, coming or going, where parts of Node objects have the labels."""
-    is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
-    side = before if pair.after is None else after
-    return is_table and None in (pair.before, pair.after) and side.has_nodes
 
 
 def _is_left_part(pair: Pair) -> bool:
@@ -329,7 +324,8 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         is_policy = pair.identity.name == OWNERS_PATCH_FILE
         sides = (section(side, "spec") if is_policy else side for side in (old, new))
         was, values = (Setup(side, _BY_OTHERS if is_policy else HELM) for side in sides)
-        return class_of_settings(was, values, _release_of(pair), has_mps=has_mps)
+        found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
+        return class_of_settings(was, values, (found[1] if found else ""), has_mps=has_mps)
     if stage == Stage.PARTITIONS:
         rules = before.with_divisions(_rules_of_table(old, before.names))
         next_rules = after.with_divisions(_rules_of_table(new, after.names))
@@ -341,12 +337,6 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
     if stage == Stage.SCHEDULING and _differ_in_metrics_alone(old, new):
         return ChangeClass.METADATA
     return class_of_stage(pair.folder)
-
-
-def _release_of(pair: Pair) -> str:
-    """The release that a file of values is for, as its head says; empty where it says none."""
-    found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
-    return found[1] if found else ""
 
 
 _VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+[0-9])\.$")

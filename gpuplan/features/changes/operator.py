@@ -26,12 +26,17 @@ from gpuplan.compiler.planning.plan import UNREAD, GpuOperator, Plan, Stage
 from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.planning.visible_devices import closing_environment
 from gpuplan.compiler.policy.models import Install, Platform
-from gpuplan.features.changes.capacity import all_pods
-from gpuplan.features.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
-from gpuplan.features.changes.nodes import impact_of_all
-from gpuplan.features.changes.operands import Cause, restarted, with_pods
+from gpuplan.features.changes.nodes import all_pods, impact_of_all
+from gpuplan.features.changes.operands import (
+    NO_LONGER,
+    Cause,
+    drivers_of_pools,
+    handed_over_by_hand,
+    restarted,
+    with_pods,
+)
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.wording import from_to, listed, names
 

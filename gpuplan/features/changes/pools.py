@@ -26,8 +26,6 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
-from gpuplan.features.changes.capacity import capacities, pods_on
-from gpuplan.features.changes.drivers import swaps_drivers
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.keeping import hangs_on_order
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
@@ -38,11 +36,14 @@ from gpuplan.features.changes.nodes import (
     Departure,
     Transition,
     arrivals,
+    capacities,
     departures,
     impact,
     moves,
+    pods_on,
     transitions,
 )
+from gpuplan.features.changes.operands import swaps_drivers
 from gpuplan.features.changes.step import Step, changes_of
 from gpuplan.features.changes.wording import (
     division,
@@ -225,7 +226,24 @@ def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
 
 def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
-        yield _renamed(step, old, new)
+        lost = lost_key(step, old, new)
+        is_held = step.after.scheduler.has_queues
+        passage = _passage(step, old, new, transitions(old, new))
+        takes_turns = passage.takes_turns
+        effects = [
+            *([_ordered(passage)] if takes_turns else []),
+            "pods that choose the pool by its old name find no node",
+            *([lost] if lost else []),
+            *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
+        ]
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
+            f"pool `{old.name}` is called `{new.name}`",
+            "; ".join(effects),
+            "reverting is the same the other way round",
+            nodes=impact(new.nodes),
+        )
     yield from changes_by_row(step, old, new)
     for field, judge in _JUDGES.items():
         yield from (
@@ -234,41 +252,40 @@ def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
 
 
-def _renamed(step: Step, old: Pool, new: Pool) -> Change:
-    """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
-    NVIDIA/k8s-device-plugin).
-
-    Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
-    of it (`pkg/controller/core` there).
-    """
-    lost = lost_key(step, old, new)
-    is_held = step.after.scheduler.has_queues
-    passage = _passage(step, old, new, transitions(old, new))
-    takes_turns = passage.takes_turns
-    effects = [
-        *([_ordered(passage)] if takes_turns else []),
-        "pods that choose the pool by its old name find no node",
-        *([lost] if lost else []),
-        *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
-    ]
-    return Change(
-        *of(step.after, new),
-        ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
-        f"pool `{old.name}` is called `{new.name}`",
-        "; ".join(effects),
-        "reverting is the same the other way round",
-        nodes=impact(new.nodes),
-    )
-
-
 # --- Sharing -----------------------------------------------------------------------------------------------------
 
 
 def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.spec.allocation is not new.spec.allocation:
-        yield _allocation(step, old, new)
-    elif _asked(old) != _asked(new):
-        yield _asked_otherwise(step, old, new)
+        claims, nodes = new.spec.allocation is Allocation.DRA, impact(new.nodes)
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.RECREATE,
+            "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
+            "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must "
+            "be recreated",
+            "reverting is the same the other way round",
+            nodes=nodes,
+            capacity=capacities(old, new),
+            pods=pods_on(step.before, old, nodes.count),
+            needs_drain=True,
+            windows=new.windows,
+        )
+    elif _asked(old) != _asked(new):  # a pod that asks by an old name waits for ever: its resources never change
+        asked, asks = _asked(old), _asked(new)
+        gone, come, other = _keys(asked, asks)
+        effects = [
+            f"new pods that ask for {names(gone)} are not admitted" if gone else "",
+            f"pods may ask for {names(come)}" if come else "",
+            f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
+        ]
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
+            "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
+            "; ".join(filter(None, effects)),
+            capacity=capacities(old, new),
+        )
     for moved in transitions(old, new):
         between = halves(step, moved)
         if isinstance(moved.before.sharing, DynamicMig) and isinstance(moved.after.sharing, DynamicMig):
@@ -305,23 +322,6 @@ def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _names_another_key(old: Pool, new: Pool) -> bool:
     return old.spec.names.device_plugin_config != new.spec.names.device_plugin_config
-
-
-def _allocation(step: Step, old: Pool, new: Pool) -> Change:
-    claims, nodes = new.spec.allocation is Allocation.DRA, impact(new.nodes)
-    return Change(
-        *of(step.after, new),
-        ChangeClass.RECREATE,
-        "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
-        "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must be "
-        "recreated",
-        "reverting is the same the other way round",
-        nodes=nodes,
-        capacity=capacities(old, new),
-        pods=pods_on(step.before, old, nodes.count),
-        needs_drain=True,
-        windows=new.windows,
-    )
 
 
 def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) -> Change:
@@ -498,24 +498,6 @@ def _reads_other_key(step: Step, moved: Transition) -> bool:
 def _key(part: Pool) -> str:
     """Return the key that nodes read. With another key their units change as late as their labels do."""
     return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-
-
-def _asked_otherwise(step: Step, old: Pool, new: Pool) -> Change:
-    """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
-    asked, asks = _asked(old), _asked(new)
-    gone, come, other = _keys(asked, asks)
-    effects = [
-        f"new pods that ask for {names(gone)} are not admitted" if gone else "",
-        f"pods may ask for {names(come)}" if come else "",
-        f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
-    ]
-    return Change(
-        *of(step.after, new),
-        ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
-        "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
-        "; ".join(filter(None, effects)),
-        capacity=capacities(old, new),
-    )
 
 
 def _asked(pool: Pool) -> dict[str, bool]:

@@ -144,7 +144,11 @@ def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[
         is_moved = needed.named.label == POOL_LABEL
         is_lost = needed.named not in made and not _is_unnamed(needed, old, evidence)
         if is_moved or (needed.named not in retained and (needed.is_left or is_lost)):
-            yield _keeper(new.cluster.name, needed, taken)
+            name = document_name(needed.document, taken)
+            taken.add(name)
+            text = to_yaml(document("Retained", name, needed.spec))
+            path = f"{_folder(new.cluster.name)}{name}.yaml"
+            yield Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
 
 
 def _is_unnamed(needed: _Needed, old: Plan, evidence: Evidence | None) -> bool:
@@ -338,7 +342,12 @@ def key_document(key: str) -> str:
 
 def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
     """Return the spec that retains a key, in a plan that may have the pool of that name."""
-    return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
+    pool = next((pool for pool in plan.pools if pool.keys.own == key), None)
+    again = f"pool `{pool.name}` is removed or shares its GPUs so again, and " if pool is not None else ""
+    return {
+        "devicePluginConfig": {"key": key, "config": dict(config)},
+        "until": (again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)),
+    }
 
 
 def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
@@ -346,13 +355,6 @@ def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[
     parts = [part for part in plan.parts if part.keys.own in meanings]
     found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.keys.own]))) for part in parts}
     return found - meanings.keys()
-
-
-def _until_left(plan: Plan, key: str) -> str:
-    """A pool's own name means what is retained as long as the pool does otherwise: without it, labels would move."""
-    pool = next((pool for pool in plan.pools if pool.keys.own == key), None)
-    again = f"pool `{pool.name}` is removed or shares its GPUs so again, and " if pool is not None else ""
-    return again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)
 
 
 def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
@@ -395,14 +397,6 @@ def _object(manifest: Manifest, kind: Kind) -> _Needed:
 
 _HEADER: Final = "# Written by gpuplan retain, whose --prune removes it unless it was edited: "
 _LONGEST_NAME: Final = 63
-
-
-def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
-    name = document_name(needed.document, taken)
-    taken.add(name)
-    text = to_yaml(document("Retained", name, needed.spec))
-    path = f"{_folder(cluster)}{name}.yaml"
-    return Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
 
 
 def _folder(cluster: str) -> str:

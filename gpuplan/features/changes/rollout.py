@@ -304,23 +304,18 @@ def _steps(
             state = way.settled
             yield _quiet(StepKind.SETTLE, state)
     if state.rollout is not None or state.kept:
-        yield _forgotten(way, state)
+        part = way.home if state.sharing is way.home.sharing else way.target
+        retains = _has_other_key(part)
+        gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
+        if state.rollout is not None and way.pool.rollout is not None:
+            gone.add(_key(way.pool.rollout.moved))
+        stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
+        end = RolloutState(state.sharing, None, (), retains, ())
+        yield _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool = False) -> RolloutStep:
     return RolloutStep(kind, (), None, state, (), changes_file)
-
-
-def _forgotten(way: _Way, state: RolloutState) -> RolloutStep:
-    """The end: the pool without a rollout, and what nodes named on the way no longer defined."""
-    part = way.home if state.sharing is way.home.sharing else way.target
-    retains = _has_other_key(part)
-    gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
-    if state.rollout is not None and way.pool.rollout is not None:
-        gone.add(_key(way.pool.rollout.moved))
-    stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
-    end = RolloutState(state.sharing, None, (), retains, ())
-    return _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _batches(

@@ -347,7 +347,11 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
     for step in outcome.steps:
-        patch = writing.merge_patch(base, _policy_of(pool, step.state))
+        state = step.state
+        said = {"sharing": _spelt(pool, state.sharing)}
+        if state.rollout is not None:
+            said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+        patch = writing.merge_patch(base, said)
         kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
@@ -406,13 +410,6 @@ def _is_own(document: Document, pool: Pool) -> bool:
 
 
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
-
-
-def _policy_of(pool: Pool, state: RolloutState) -> dict[str, Any]:
-    said = {"sharing": _spelt(pool, state.sharing)}
-    if state.rollout is not None:
-        said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
-    return said
 
 
 def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:

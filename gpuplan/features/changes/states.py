@@ -26,10 +26,9 @@ from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.features.changes import clusters
 from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
-from gpuplan.features.changes.gpus import gpu_changes
 from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.features.changes.kinds import stage_of
-from gpuplan.features.changes.layouts import layout_changes
+from gpuplan.features.changes.layouts import gpu_changes, layout_changes
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange
 from gpuplan.features.changes.nodes import count_by_rule
 from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differing, in_order
@@ -37,8 +36,9 @@ from gpuplan.features.changes.operator import operator_changes
 from gpuplan.features.changes.places import Edits, is_of
 from gpuplan.features.changes.pools import pool_changes
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
+from gpuplan.features.changes.tenants import priority_changes, tenant_changes
 from gpuplan.features.changes.waiting import waits
+from gpuplan.features.changes.workloads import workload_changes
 
 
 class ClusterState(NamedTuple):

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator
 
-from gpuplan.compiler.base.disturbance import ChangeClass, worst
-from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.manifests import Subject
+from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.planning.amounts import amount_text
-from gpuplan.compiler.planning.apis import needed_api
 from gpuplan.compiler.planning.containers import Defaults, defaults_of
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Tenant
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
-from gpuplan.compiler.planning.routing import Taking, routed, takings
-from gpuplan.compiler.planning.serving import is_called, way_to
-from gpuplan.compiler.planning.subjects import subject_of
-from gpuplan.compiler.planning.volumes import volumes_of
-from gpuplan.compiler.policy.differences import changed_fields
-from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
-from gpuplan.features.changes.capacity import grants, pods_of, quotas
 from gpuplan.features.changes.fields import changes_by_row
-from gpuplan.features.changes.hand_written import folder_of
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
-from gpuplan.features.changes.scaling import scalings
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, of
+from gpuplan.features.changes.nodes import grants, pods_of, quotas
 from gpuplan.features.changes.step import Step, changes_of, successors
-from gpuplan.features.changes.volumes import fates, is_refused
 from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, names
 
 
@@ -66,29 +53,24 @@ def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
 
 def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     if old.name != new.name:
-        yield _renamed(step, old, new)
+        scheduler = step.before.scheduler if step.before.scheduler.has_queues else step.after.scheduler
+        is_held = scheduler.has_queues
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
+            f"tenant `{old.name}` is called `{new.name}`",
+            f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
+            if is_held
+            else "its namespaces get another label; what runs goes on",
+            "reverting is the same the other way round" if is_held else REVERT,
+            pods=pods_of(old) if is_held else 0,
+        )
     yield from _names(step, old, new)
     yield from _namespaces(step, old, new)
     yield from _quotas(step, old, new)
     yield from _containers(step, old, new)
     yield from _times(step, old, new)
     yield from changes_by_row(step, old, new)
-
-
-def _renamed(step: Step, old: Tenant, new: Tenant) -> Change:
-    """A LocalQueue cannot name another ClusterQueue."""
-    scheduler = step.before.scheduler if step.before.scheduler.has_queues else step.after.scheduler
-    is_held = scheduler.has_queues
-    return Change(
-        *of(step.after, new),
-        ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
-        f"tenant `{old.name}` is called `{new.name}`",
-        f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
-        if is_held
-        else "its namespaces get another label; what runs goes on",
-        "reverting is the same the other way round" if is_held else REVERT,
-        pods=pods_of(old) if is_held else 0,
-    )
 
 
 def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
@@ -284,7 +266,18 @@ def _class_removed(step: Step, old: PriorityClass) -> Iterator[Change]:
 
 def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterator[Change]:
     place, whose = of(step.after, new), _whose(step.after, new)
-    if fixed := _fixed(step, old, new):
+    # What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`). With Kueue,
+    # classes never preempt by themselves.
+    fixed = []
+    if old.spec.value != new.spec.value:
+        fixed.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
+    preempted, preempts = (
+        priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
+        for plan, priority in ((step.before, old), (step.after, new))
+    )
+    if preempted != preempts:
+        fixed.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
+    if fixed:
         yield Change(
             *place,
             ChangeClass.RECREATE,
@@ -306,25 +299,6 @@ def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterat
         yield Change(*place, ChangeClass.METADATA, "description changes")
 
 
-def _fixed(step: Step, old: PriorityClass, new: PriorityClass) -> list[str]:
-    """Return the changes that no PriorityClass allows.
-
-    (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`.)
-
-    With Kueue, classes never preempt by themselves.
-    """
-    found = []
-    if old.spec.value != new.spec.value:
-        found.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
-    preempted, preempts = (
-        priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
-        for plan, priority in ((step.before, old), (step.after, new))
-    )
-    if preempted != preempts:
-        found.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
-    return found
-
-
 def _obeys_preemptible(step: Step, name: str) -> bool:
     """Whether an applied object obeys `preemptible`: a queue that evicts for all, or a label of work."""
     before, after = step.before, step.after
@@ -342,239 +316,3 @@ def users_of(plan: Plan, priority: PriorityClass) -> list[Tenant]:
 def _whose(plan: Plan, priority: PriorityClass) -> str:
     tenants = names([tenant.name for tenant in users_of(plan, priority)])
     return f" (open to {tenants})" if tenants else ""
-
-
-# --- Workloads: what differs of their objects, since a pod is what the whole plan makes of it --------------------
-
-
-def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iterator[Change]:
-    """Yield the changes of workloads. ``object_changes`` are all those of the cluster."""
-    moved = _moved_requests(step)
-
-    def added(step: Step, new: Workload) -> Iterator[Change]:
-        return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
-
-    objects: dict[Subject, list[ObjectChange]] = {}
-    for item in object_changes:
-        for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
-            objects.setdefault(subject, []).append(item)
-
-    def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
-        if differing := objects.get(subject_of(new)):
-            for change in _workload_changed(step, old, new, differing):
-                yield _with_requests(change, moved.get(_key(new), ()))
-
-    pairs = successors(step.before.workloads, step.after.workloads, key=_key)
-    return changes_of(step, pairs, added, _workload_removed, changed)
-
-
-def _key(workload: Workload) -> tuple[str, str]:
-    return workload.namespace, workload.name
-
-
-def _moved_requests(step: Step) -> Mapping[tuple[str, str], list[str]]:
-    """The requests that come to another service now, by that service: in words, with whom they came to before."""
-    known = {_moving(taking) for taking in takings(step.before)}
-    reached = {_key(workload) for workload, *_ in routed(step.before)}
-    found: dict[tuple[str, str], list[str]] = {}
-    for taking in takings(step.after):
-        if _moving(taking) not in known and _key(taking.of) in reached:
-            whose = "" if taking.of.tenant.name == taking.by.tenant.name else f" of tenant `{taking.of.tenant.name}`"
-            text = f"requests for `{taking.address}` come to it, and no longer to `{taking.of.name}`{whose}"
-            found.setdefault(_key(taking.by), []).append(text)
-    return found
-
-
-def _moving(taking: Taking) -> tuple[object, ...]:
-    return _key(taking.by), _key(taking.of), taking.address
-
-
-def _with_requests(change: Change, moved: Sequence[str]) -> Change:
-    """Return the change with the requests that come to another service now."""
-    if not moved:
-        return change
-    effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
-    return change._replace(effect=effect, change_class=worst((change.change_class, ChangeClass.ADMISSION)))
-
-
-def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
-    what = f"workload is added: {count(new.most_pods, 'pod')} at most"
-    effect = f"its pods take units of its tenant's quota; {NOTHING_RUNS}"
-    yield Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, "reverting removes it, and ends its pods")
-
-
-def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
-    """With the last one of a namespace goes its folder, and Argo CD removes nothing (`waiting`)."""
-    folder = f"{Stage.WORKLOADS}/{old.namespace}"
-    is_last = not any(item.namespace == old.namespace for item in step.after.workloads)
-    is_last = is_last and folder not in map(folder_of, step.after.components)
-    if is_last and step.after.cluster.argocd is not None:
-        effect = "its pods run on until a person deletes them"
-    else:
-        effect = (
-            "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end"
-        )
-    yield Change(
-        *of(step.before, old),
-        ChangeClass.DESTRUCTIVE,
-        "workload is removed",
-        effect,
-        "reverting starts it again, from the beginning",
-        pods=old.most_pods,
-    )
-
-
-def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ObjectChange]) -> Iterator[Change]:
-    scaled = scalings(old, new)
-    found = worst([*(item.change_class for item in differing), *(item.change_class for item in scaled)])
-    is_unreachable = is_called(old.work) and not is_called(new.work)
-    is_made_otherwise = needed_api(old) is not needed_api(new)
-    effect, undo, pods = f"{_NUMBER}; {NOTHING_RUNS}", REVERT, 0
-    is_recreated = any(map(_recreates, differing)) or is_unreachable or is_made_otherwise
-    if is_recreated:
-        effect, pods = _recreated(step, old, new), old.most_pods
-        undo = "reverting recreates them once more"
-        if is_unreachable:
-            effect = f"{effect}, and its Service goes: who calls it finds nobody"
-    elif found is ChangeClass.ADMISSION and is_called(new.work):
-        effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
-    if not is_recreated and (_route(old) != _route(new) or _way(step.before, old) != _way(step.after, new)):
-        effect = f"it is {_reached(new)}{_otherwise(step, old, new)}; {NOTHING_RUNS}"
-    if canary := _canary_changed(old, new):
-        alone = _without_canary(old) == _without_canary(new)
-        effect = canary if alone else f"{effect.removesuffix(f'; {NOTHING_RUNS}')}; {canary}"
-        pods = _canary_pods(old, new) if alone else pods
-    if told := [*(item.effect for item in scaled), *fates(old, new)]:
-        before = effect.removesuffix(f"; {NOTHING_RUNS}").removeprefix(_NUMBER).removeprefix("; ")
-        effect = "; ".join([*([before] if before else ()), *told])
-        pods = min(max(pods, sum(item.pods for item in scaled)), old.most_pods)
-        undo = next((item.undo for item in scaled if not is_recreated), undo)
-    words = _differences(old, new)
-    if words or found.rank > ChangeClass.METADATA.rank:
-        others = "its pool, its tenant or the scheduler asks something else of pods"
-        if found is ChangeClass.ADMISSION:
-            others = "what leads to it on the cluster is another one"
-        what = words or others
-        yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
-
-
-_NUMBER: Final = "more or fewer pods"
-
-
-def _recreates(change: ObjectChange) -> bool:
-    """Whether pods are made again; a claim makes none."""
-    is_claim = change.identity.kind == "PersistentVolumeClaim"
-    return change.change_class is ChangeClass.RECREATE and not change.is_of_number and not is_claim
-
-
-def _recreated(step: Step, old: Workload, new: Workload) -> str:
-    """Return the way in which a workload's pods are replaced, in words."""
-    if isinstance(new.work, Workspace):
-        is_kept = bool(new.storage and old.storage) and not is_refused(old, new)
-        kept = "its volume stays" if is_kept else "nothing of it stays"
-        return f"its Job is another one: the pod ends, whoever works in it or not, and a new one starts; {kept}"
-    if new.is_job:
-        return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
-    if needed_api(old) is not needed_api(new):
-        return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
-    if not new.is_grouped:
-        return "its pods are recreated, one after the other"
-    at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""
-    return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
-
-
-def _route(workload: Workload) -> Route | None:
-    return workload.work.route if isinstance(workload.work, Inference) else None
-
-
-def _reached(workload: Workload) -> str:
-    """From where outside of the cluster, if at all."""
-    route = _route(workload)
-    if route is None:
-        return "no longer reached from outside"
-    return f"reached from outside as {names([f'{host}{route.path}' for host in route.hosts])}"
-
-
-def _way(plan: Plan, workload: Workload) -> Gateway | Ingress | None:
-    return way_to(plan.cluster.spec, workload.work) if isinstance(workload.work, Inference) else None
-
-
-def _otherwise(step: Step, old: Workload, new: Workload) -> str:
-    """Return the new and the old way to a service, in words. The two ways have addresses of their own."""
-    one, other = _way(step.before, old), _way(step.after, new)
-    if one is None or other is None or one == other:
-        return ""
-    goes = "" if type(one) is type(other) else f": its {_kind_of(one)} goes, and its {_kind_of(other)} comes"
-    return f" by {_named(other)}, and no longer by {_named(one)}{goes}; its hosts must lead there"
-
-
-def _named(way: Gateway | Ingress) -> str:
-    if isinstance(way, Gateway):
-        return f"Gateway `{way.namespace}/{way.name}`" + (f", listener `{way.listener}`" if way.listener else "")
-    return f"the controller of IngressClass `{way.class_name}`"
-
-
-def _kind_of(way: Gateway | Ingress) -> str:
-    return "HTTPRoute" if isinstance(way, Gateway) else "Ingress"
-
-
-def _canary_changed(old: Workload, new: Workload) -> str:
-    """Return the change of a canary and its share of the requests in words, or "" if it stays the same."""
-    one, other = old.canary, new.canary
-    if one == other:
-        return ""
-    if other is None:
-        return f"{_pods_end(one)}, and all requests go to the other pods" if one else ""
-    part = f"{other.weight} of 100 requests"
-    if one is None:
-        return f"a canary with {count(other.replicas, 'pod')} gets {part}; {NOTHING_RUNS}"
-    weighed = f"the canary gets {part}{'' if one.weight == other.weight else f', not {one.weight}'}"
-    if _canary_pods(old, new):
-        if other.replicas < one.replicas and _is_same_canary(one, other):
-            return f"{weighed}, and {one.replicas - other.replicas} of its {one.replicas} pods end"
-        return f"{weighed}, and its pods are recreated, one after the other"
-    return f"{weighed}; {NOTHING_RUNS}"
-
-
-def _pods_end(canary: Canary) -> str:
-    return "the pod of the canary ends" if canary.replicas == 1 else f"the {canary.replicas} pods of the canary end"
-
-
-def _canary_pods(old: Workload, new: Workload) -> int:
-    """Return the number of the canary's pods that end or are replaced."""
-    one, other = old.canary, new.canary
-    if one is None:
-        return 0
-    is_same = other is not None and _is_same_canary(one, other)
-    return max(one.replicas - other.replicas, 0) if other is not None and is_same else one.replicas
-
-
-def _is_same_canary(one: Canary, other: Canary) -> bool:
-    """But for the number of its pods, and of its requests."""
-    kept = {"weight": 0, "replicas": 1}
-    return one.model_copy(update=kept) == other.model_copy(update=kept)
-
-
-def _without_canary(workload: Workload) -> WorkloadSpec:
-    work = workload.work
-    if not isinstance(work, Inference):
-        return workload.spec
-    return workload.spec.model_copy(update={"inference": work.model_copy(update={"canary": None})})
-
-
-def _pods_of(workload: Workload) -> str:
-    """Return the number of pods: ``4``, or ``2 to 8``."""
-    work = workload.work
-    scaling = work.autoscaling if isinstance(work, Inference) else None
-    return f"{workload.fewest_pods} to {workload.most_pods}" if scaling else str(workload.most_pods)
-
-
-def _differences(old: Workload, new: Workload) -> str:
-    """Return the fields of the policy that differ, in words, or "" if none does."""
-    if _pods_of(old) != _pods_of(new) and old.canary == new.canary:
-        return f"there are {_pods_of(new)} pods, not {_pods_of(old)}"
-    found = [change.words for change in changed_fields(old.spec, new.spec)]
-    found += ["unit"] if old.unit.name != new.unit.name else []
-    names = [item.priority_class and item.priority_class.name for item in (old, new)]
-    found += ["priority class"] if names[0] != names[1] else []
-    return f"changes: {joined([*dict.fromkeys(found)])}" if found else ""

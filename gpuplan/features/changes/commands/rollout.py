@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -88,7 +88,11 @@ def command(
         raise click.UsageError("--to and --back lead to different ends: give one of them.")
     if batch is not None and max_unavailable:
         raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
-    wish = Wish(pool, to, back, batch, max_unavailable, _texts(nodes))
+    from gpuplan.compiler.planning.node_list import LIST_NODES
+    from gpuplan.terminal.lists import in_one, read_texts
+
+    listed = in_one(read_texts(nodes, LIST_NODES)) if nodes else None
+    wish = Wish(pool, to, back, batch, max_unavailable, listed)
     report, proposal = propose(terminal.root, clusters, wish)
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
@@ -97,13 +101,6 @@ def command(
     terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
     terminal.say(said)
     return 0 if proposal.is_safe and is_written else 1
-
-
-def _texts(files: Sequence[str]) -> Mapping[str, str] | None:
-    from gpuplan.compiler.planning.node_list import LIST_NODES
-    from gpuplan.terminal.lists import in_one, read_texts
-
-    return in_one(read_texts(files, LIST_NODES)) if files else None
 
 
 def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str] | None) -> tuple[str, bool]:

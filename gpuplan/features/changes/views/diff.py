@@ -366,14 +366,12 @@ def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[st
         found = [fact for fact in facts(impact) if fact not in known]
         known.update(found)
         below = "".join(_fact_lines(fact, theme.indented(4)) for fact in found)
-        yield folded(_heading(impact, diff, theme), theme) + indent(below, "    ")
-
-
-def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
-    change = impact.change
-    kind = theme.paint(change.change_class, class_style(change.change_class))
-    what = _text(f"{change.subject.kind} `{change.subject.name}`: {change.what}", theme)
-    return f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n"
+        change = impact.change
+        kind = theme.paint(change.change_class, class_style(change.change_class))
+        what = _text(f"{change.subject.kind} `{change.subject.name}`: {change.what}", theme)
+        yield folded(
+            f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n", theme
+        ) + indent(below, "    ")
 
 
 def _fact_lines(fact: Fact, theme: Theme) -> str:

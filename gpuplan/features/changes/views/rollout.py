@@ -13,7 +13,7 @@ from gpuplan.compiler.checks.wording import number, total_text
 from gpuplan.compiler.delivery.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
-from gpuplan.features.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
+from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
 from gpuplan.features.changes.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
@@ -160,15 +160,10 @@ def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
         most = max(max(level.before, level.after) for _, level in levels)
         for index, level in levels:
             numbers = (level.before, level.during, level.after)
-            yield unit, str(index), *map(str, numbers), number(level.guaranteed), _bar(level, most)
-
-
-def _bar(level: Level, most: int) -> str:
-    """Return a bar: ``#`` for the units there, ``.`` for the most, and ``|`` at the end of the guarantees."""
-    filled = level.during * _WIDTH // most if most else 0
-    mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
-    cells = "#" * filled + "." * (_WIDTH - filled)
-    return f"{cells[:mark]}|{cells[mark:]}"
+            filled = level.during * _WIDTH // most if most else 0
+            mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
+            cells = "#" * filled + "." * (_WIDTH - filled)
+            yield unit, str(index), *map(str, numbers), number(level.guaranteed), f"{cells[:mark]}|{cells[mark:]}"
 
 
 # --- What to type ------------------------------------------------------------------------------------------------
@@ -308,16 +303,16 @@ def _emptied(proposal: Proposal, step: RolloutStep) -> str:
 
 def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
     """Return the commands that start each sync, or change labels that no folder has."""
-    plan, found = proposal.plan, []
+    plan, commands = proposal.plan, list[str]()
     for sync in _syncs(proposal, step):
         if sync.folder:
-            found += _sync(plan, sync.folder, sync.applier)
+            commands += _sync(plan, sync.folder, sync.applier)
             if sync.folder == Stage.GPU_OPERATOR and plan.cluster.gpu_operator.is_merged_by_owner:
-                found += _until_merged(plan)
+                commands += _until_merged(plan)
         elif step.becomes:
             labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
-            found.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
-    return found
+            commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
+    return commands
 
 
 def _until_merged(plan: Plan) -> list[str]:

@@ -30,24 +30,12 @@ if TYPE_CHECKING:
 __getattr__ = face(
     __name__,
     {
-        "comparing": (
-            "Diff",
-            "Platform",
-            "Side",
-            "SideKind",
-            "compare",
-            "compare_platforms",
-        ),
+        "comparing": ("Diff", "Platform", "Side", "SideKind", "compare", "compare_platforms"),
         "costs": ("CostChange",),
         "kinds": ("locked_fields",),
         "node_rules": ("class_of_labels",),
         "objects": ("compare_objects",),
         "views.cost_changes": ("cost_change_as_data",),
-        "views.diff": (
-            "CLASS_MEANINGS",
-            "costs_of",
-            "diff_as_data",
-            "verdict",
-        ),
+        "views.diff": ("CLASS_MEANINGS", "costs_of", "diff_as_data", "verdict"),
     },
 )

@@ -306,6 +306,8 @@ def compare_platforms(
     before: Platform, after: Platform, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
 ) -> Diff:
     """Return the differences between two platforms with policies."""
+    from gpuplan.compiler.pipeline.findings import tidy
+
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
@@ -334,14 +336,12 @@ def compare_platforms(
     )
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
-    priced = {} if is_broken else _costs(old, new)
-    judged = _judge(before, after, steps)
+    costs = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}) if not is_broken)
+    priced = {name: change for name, change in costs if change is not None}
+    judged: tuple[Diagnostic, ...] = ()
+    if before.report is not None and after.report is not None:
+        judged = tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, judged, orders, priced, waiting)
-
-
-def _costs(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> dict[str, CostChange]:
-    found = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}))
-    return {name: change for name, change in found if change is not None}
 
 
 def refuse_several(clusters: Sequence[str], things: str) -> None:
@@ -372,14 +372,6 @@ def judge_step_from(
             yield from (is_new(plan, against) for plan in later.plans)
 
 
-def _judge(before: Platform, after: Platform, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
-    from gpuplan.compiler.pipeline.findings import tidy
-
-    if before.report is None or after.report is None:
-        return ()
-    return tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
-
-
 def _most(numbers: Iterable[tuple[object, int]]) -> int:
     """The sum of the greatest numbers that are found of each thing."""
     most: dict[object, int] = {}
@@ -392,11 +384,7 @@ def _most(numbers: Iterable[tuple[object, int]]) -> int:
 
 
 def judge_step(
-    earlier: Report,
-    later: Report,
-    name: str,
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
 ) -> Iterator[Diagnostic]:
     """Yield findings on the step. ``name`` is that of the earlier side.
 

@@ -21,7 +21,7 @@ from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.planning.schedulers import Protects
-from gpuplan.compiler.policy.models import Cap, Guard, Install
+from gpuplan.compiler.policy.models import Cap, Install
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.features.changes.nodes import impact, pods_of
 from gpuplan.features.changes.step import Step
@@ -59,7 +59,11 @@ def changes_by_row(step: Step, old: Part, new: Part) -> Iterator[Change]:
 
 def _texts(step: Step, row: Row, old: Part, new: Part) -> Iterator[Row]:
     """Yield the row, with its words filled in, for each way in which its value differs if its conditions hold."""
-    before, after = (_value(row["differs"], plan, part) for plan, part in ((step.before, old), (step.after, new)))
+    name = row["differs"]
+    before, after = (
+        VALUES[name](plan, part) if name in VALUES else attrgetter(name)(part)
+        for plan, part in ((step.before, old), (step.after, new))
+    )
     if before == after or not _holds(step, row, old, new):
         return
     for way, keys in _ways(before, after):
@@ -93,10 +97,6 @@ def _shown(value: object) -> object:
     return names(value) if isinstance(value, list) and all(isinstance(name, str) for name in value) else value
 
 
-def _value(name: str, plan: Plan, part: Part) -> object:
-    return VALUES[name](plan, part) if name in VALUES else attrgetter(name)(part)
-
-
 def _holds(step: Step, row: Row, old: Part, new: Part) -> bool:
     """Whether each condition of a row holds: a named one, or an attribute of the later plan."""
     conditions = row.get("if", ())
@@ -111,10 +111,6 @@ def _holds(step: Step, row: Row, old: Part, new: Part) -> bool:
 
 def _caps(plan: Plan) -> object:
     return [(tenant.name, quota.caps) for tenant in plan.tenants for quota in tenant.quotas]
-
-
-def _guarded(guard: Guard | None) -> tuple[str, int] | None:
-    return (guard.image, seconds(guard.timeout)) if guard else None
 
 
 def _limits_containers(old: Tenant, new: Tenant) -> bool:
@@ -139,7 +135,7 @@ VALUES: Final[Mapping[str, Callable[[Plan, Any], object]]] = {
     "claims": lambda plan, _: uses_claims(plan),
     "Cohort": lambda plan, _: root_cohort(plan.cluster),
     "evicts its own work": lambda _, tenant: evicts_within(tenant),
-    "guard": lambda _, pool: _guarded(pool.spec.disruption.guard),
+    "guard": lambda _, pool: (guard := pool.spec.disruption.guard) and (guard.image, seconds(guard.timeout)),
     "held by rules": lambda _, tenant: is_held_by_rules(tenant),
     "network resources": lambda _, tenant: dict.fromkeys(tenant.spec.allow.rdma),
     "order of priority classes": lambda _, tenant: [priority.name for priority in tenant.priority_classes],

@@ -148,7 +148,9 @@ def retained_changes(step: Step) -> Iterator[Change]:
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
                 needing = step.needing(old)
-                effect = _left_by(old, needing)
+                effect = f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
+                if needing is None:
+                    effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
                 found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
 
@@ -162,12 +164,6 @@ def _is_divided_otherwise(old: Retained | None, new: Retained | None) -> bool:
     return names_same and content_hash(one.layout.entries) != content_hash(other.layout.entries)
 
 
-def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
-    if needing is None:
-        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
-    return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
-
-
 def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:
     """Nodes on their way to another pool; neither Flux nor `kubectl apply` deletes a rule."""
     nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
@@ -177,7 +173,12 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     if new is None:
         rules = kept_name(step.before.cluster, place.name)
         what += " no longer"
-        effect = _lost_labels(needing, until)
+        effect = "each of them has the label of another pool by now"
+        if needing is None:
+            effect = f"where no other pool's rule labels them yet, they lose their labels: {until}"
+        elif needing:
+            have = "has" if len(needing) == 1 else "have"
+            effect = f"{names(needing)} {have} no other pool's label yet, and no labels then"
         effect += (
             "; Argo CD deletes the rule with a sync that prunes, when somebody confirms it; with Flux or kubectl run "
         )
@@ -188,14 +189,6 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     is_lost = bool(needing) or (needing is None and not _are_in_pools(kept.nodes, step.after.pools))
     found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
     return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
-
-
-def _lost_labels(needing: Sequence[str] | None, until: str) -> str:
-    if needing is None:
-        return f"where no other pool's rule labels them yet, they lose their labels: {until}"
-    if not needing:
-        return "each of them has the label of another pool by now"
-    return f"{names(needing)} {'has' if len(needing) == 1 else 'have'} no other pool's label yet, and no labels then"
 
 
 def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:

@@ -77,7 +77,8 @@ def hangs_on_order(step: Step, moved: Transition) -> bool:
 def is_needed(step: Step, kept: RetainedNodes) -> bool:
     """Whether a document keeps the labels of nodes that another pool takes in this very step."""
     return any(
-        _keeps(kept, moved.before)
+        kept.spec.pool == moved.before.name
+        and all(kept.spec.labels.get(key) == moved.before.labels.get(key) for key in _HELD)
         and is_label_gone_between(step, moved.before, moved.after)
         and _has_some(kept.nodes, moved)
         for _, moved in handed_over(step)
@@ -95,8 +96,3 @@ def _has_some(nodes: Nodes, moved: Transition) -> bool:
 
 
 # --- What keeps them ---------------------------------------------------------------------------------------------
-
-
-def _keeps(kept: RetainedNodes, was: Pool) -> bool:
-    labels = kept.spec.labels
-    return kept.spec.pool == was.name and all(labels.get(key) == was.labels.get(key) for key in _HELD)

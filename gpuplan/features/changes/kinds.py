@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, assert_never
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
+from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of, without
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
@@ -92,18 +92,17 @@ def is_of_number(pair: Pair) -> bool:
 
 def _class_of_fields(kind: Kind, pair: Pair, but: Disturbance | None = None) -> ChangeClass:
     routes = kind.routes
-    old, new = (body if _LABELS in routes else _bare(body) for body in pair.both())
+    old, new = pair.both()
+    if _LABELS not in routes:
+        old, new = (
+            {**body, "metadata": without(section(body, "metadata"), "labels", "annotations")} for body in (old, new)
+        )
     disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)} - {but}
     judged = pair._replace(before=old, after=new)
     return worst((ChangeClass.METADATA, *(_judge(item, judged) for item in disturbances)))
 
 
 _LABELS: Final = ("metadata", "labels")
-
-
-def _bare(body: Body) -> Body:
-    metadata = {key: value for key, value in section(body, "metadata").items() if key not in ("labels", "annotations")}
-    return {**body, "metadata": metadata}
 
 
 def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, route: Route = ()) -> Iterator[Route]:
@@ -165,10 +164,6 @@ def _unless_watching(pair: Pair) -> ChangeClass:
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
-
-
-def _node_rules(pair: Pair) -> ChangeClass:
-    return class_of_rules(rules_of(pair.before), rules_of(pair.after))
 
 
 def _node_labels(pair: Pair) -> ChangeClass:
@@ -336,7 +331,7 @@ JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
     Judgement.BY_FOLDER: _by_folder,
     Judgement.CHARTS: _charts,
     Judgement.NODE_LABELS: _node_labels,
-    Judgement.NODE_RULES: _node_rules,
+    Judgement.NODE_RULES: lambda pair: class_of_rules(rules_of(pair.before), rules_of(pair.after)),
     Judgement.NUMBER_OF_PODS: _number_of_pods,
     Judgement.OPERATOR_FILES: _operator_files,
     Judgement.OWN_NAMESPACE: _own_namespace,

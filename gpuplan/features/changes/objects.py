@@ -190,10 +190,7 @@ def _is_left_part(pair: Pair) -> bool:
 # --- Configurations that nodes name ------------------------------------------------------------------------------
 
 _MIG_PARTED: Final = "gpuplan-mig-parted-"
-_CONFIGS: Final = {
-    _MIG_PARTED: MIG_CONFIG_LABEL,
-    device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL,
-}
+_CONFIGS: Final = {_MIG_PARTED: MIG_CONFIG_LABEL, device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL}
 """The label of nodes that names an entry, by how the name of the ConfigMap with all entries begins."""
 
 

@@ -226,9 +226,7 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
                     yield _Definition(Named("", artifact.identity), artifact.body, None)
 
 
-def _definition(
-    retained: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject,
-) -> _Definition:
+def _definition(retained: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject) -> _Definition:
     match retained:
         case RetainedLayout():
             named = Named(MIG_CONFIG_LABEL, retained.spec.config_name)

@@ -107,28 +107,23 @@ def _known(
     return known(before, plans[0]), known(after, plans[1])
 
 
-def _proof(
-    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
-) -> frozenset[tuple[str, str]] | None:
-    """All that nodes name; None where nobody knows all of it."""
-    if before is None or nodes is None:
-        return None
-    evidence = Evidence(before.plan, nodes, (after or before).plan)
-    return evidence.named if evidence.is_whole else None
-
-
 def _compare(
     cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
 ) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
-    found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
+    evidence = Evidence(before.plan, nodes, (after or before).plan) if before and nodes is not None else None
+    proof = evidence.named if evidence is not None and evidence.is_whole else None
+    found = tuple(differing(cluster, old, new, proof))
     parts = _parts(old.objects, new.objects)
     placed = [
         change for told in _changes(before, after, found, nodes) if (change := _placed(told, found, parts)).folders
     ]
     explained, left = list[ObjectChange](), list[ObjectChange]()
     for item in found:
-        (explained if _is_explained(item, placed) else left).append(item)
+        # A change explains what is about it up to its own class: what disturbs more has another cause.
+        follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
+        whole = (change for change in placed if rank <= change.change_class.rank)
+        (explained if any(follows or _is_about(change, item) for change in whole) else left).append(item)
     changes = _with_what_follows(sorted(placed, key=_order), explained)
     if before is None or after is None:
         return Comparison(tuple(changes), tuple(left))
@@ -242,12 +237,6 @@ _HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
 
 _FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
 """The folders that sum up the cluster, so that every change changes them."""
-
-
-def _is_explained(obj: ObjectChange, changes: Sequence[Change]) -> bool:
-    """A change explains what is about it up to its own class: what disturbs more has another cause."""
-    follows, rank = stage_of(obj.folder) in _FOLLOW, obj.change_class.rank
-    return any(rank <= change.change_class.rank and (follows or _is_about(change, obj)) for change in changes)
 
 
 def _is_about(change: Change, obj: ObjectChange) -> bool:

@@ -28,7 +28,6 @@ from gpuplan.compiler.delivery.appliers import (
     is_applied_by_client,
     is_pruned,
 )
-from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.features.changes.hand_written import folder_of
@@ -62,17 +61,14 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
             and old.get(name) != body
         ]
         stay = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
-        refused = sorted(name for name in stay if _is_refused(name, old[name], new[name]))
+        refused = sorted(
+            name for name in stay if HOOK not in _annotations(new[name]) and locked_fields(name, old[name], new[name])
+        )
         wait = Wait(plan.cluster.name, applier.name, folder)
         if new and (pruned or ended or refused):
             yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))
         elif not new and folder not in kept and (left := tuple(name for name in old if name.kind != FILE)):
             yield wait._replace(left=left)
-
-
-def _is_refused(name: Identity, before: Body, after: Body) -> bool:
-    """Whether the API server takes no such change; hooks are deleted before they are applied again."""
-    return HOOK not in _annotations(after) and bool(locked_fields(name, before, after))
 
 
 _CONFIRM: Final = "Prune=confirm"

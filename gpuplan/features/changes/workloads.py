@@ -112,9 +112,15 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
     scaled = scalings(old, new)
     found = worst([*(item.change_class for item in differing), *(item.change_class for item in scaled)])
     is_unreachable = is_called(old.work) and not is_called(new.work)
+    recreates = any(  # a claim makes no pods
+        item.change_class is ChangeClass.RECREATE
+        and not item.is_of_number
+        and item.identity.kind != "PersistentVolumeClaim"
+        for item in differing
+    )
     is_made_otherwise = needed_api(old) is not needed_api(new)
     effect, undo, pods = f"{_NUMBER}; {NOTHING_RUNS}", REVERT, 0
-    is_recreated = any(map(_recreates, differing)) or is_unreachable or is_made_otherwise
+    is_recreated = recreates or is_unreachable or is_made_otherwise
     if is_recreated:
         effect, pods = _recreated(step, old, new), old.most_pods
         undo = "reverting recreates them once more"
@@ -143,12 +149,6 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 
 
 _NUMBER: Final = "more or fewer pods"
-
-
-def _recreates(change: ObjectChange) -> bool:
-    """Whether pods are made again; a claim makes none."""
-    is_claim = change.identity.kind == "PersistentVolumeClaim"
-    return change.change_class is ChangeClass.RECREATE and not change.is_of_number and not is_claim
 
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
@@ -208,7 +208,10 @@ def _canary_changed(old: Workload, new: Workload) -> str:
     if one == other:
         return ""
     if other is None:
-        return f"{_pods_end(one)}, and all requests go to the other pods" if one else ""
+        pods = "the pod of the canary ends"
+        if one and one.replicas > 1:
+            pods = f"the {one.replicas} pods of the canary end"
+        return f"{pods}, and all requests go to the other pods" if one else ""
     part = f"{other.weight} of 100 requests"
     if one is None:
         return f"a canary with {count(other.replicas, 'pod')} gets {part}; {NOTHING_RUNS}"
@@ -218,10 +221,6 @@ def _canary_changed(old: Workload, new: Workload) -> str:
             return f"{weighed}, and {one.replicas - other.replicas} of its {one.replicas} pods end"
         return f"{weighed}, and its pods are recreated, one after the other"
     return f"{weighed}; {NOTHING_RUNS}"
-
-
-def _pods_end(canary: Canary) -> str:
-    return "the pod of the canary ends" if canary.replicas == 1 else f"the {canary.replicas} pods of the canary end"
 
 
 def _canary_pods(old: Workload, new: Workload) -> int:

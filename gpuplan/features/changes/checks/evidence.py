@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.compiler.backends import backends
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
@@ -47,6 +46,9 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
     kept = {_key(item) for item in step.after.retained}
     for item in step.before.retained:
         needing = step.needing(item)
+        # Nodes show no objects.
+        listed = "" if isinstance(item.what, RetainedObject) else "pass `--nodes FILE`; or "
+        look = f"{listed}look, and say so: `# gpuplan: ignore[GPU739] REASON`"
         if _key(item) not in kept and needing != () and not _is_made(item, step.after):
             yield Finding(
                 name_of_cluster(step),
@@ -54,18 +56,9 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
                 + (who_names(needing) if needing else "nobody has shown that nothing needs it"),
                 label=f"`{item.name}` is gone",
                 notes=(earlier(item.at, f"`{item.name}`"), f"it may go once {item.spec.until}"),
-                help=f"bring `{item.name}` back until no node needs it" if needing else _shown(item),
+                help=f"bring `{item.name}` back until no node needs it" if needing else look,
                 severity=Severity.ERROR if needing else None,
             )
-
-
-_SAY_SO: Final = "say so: `# gpuplan: ignore[GPU739] REASON`"
-
-
-def _shown(retained: Retained) -> str:
-    if isinstance(retained.what, RetainedObject):
-        return f"look, and {_SAY_SO}"
-    return f"pass `--nodes FILE`; or look, and {_SAY_SO}"
 
 
 def _key(retained: Retained) -> tuple[str, object]:

@@ -136,6 +136,8 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     for identity, (body, at) in _objects(step.after).items():
         if identity in earlier and (found := locked_fields(identity, earlier[identity][0], body)):
             fields = joined([f"`{'.'.join(route)}`" for route in found])
+            may_grow = {item.route for item in assume_kind(identity.group, identity.kind).immutable if item.may_grow}
+            verb = "made smaller" if may_grow.issuperset(found) else "changed"
             # Policies give the object its name, and can give it another.
             is_named = at is not None or identity.kind == "PriorityClass"
             hold = assume_kind(identity.group, identity.kind).held_by
@@ -146,16 +148,11 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
                 delete += f": it goes when no {hold.kind} names it"
             yield Finding(
                 at if at is not None else _place(step.after, identity, body, found[0]),
-                f"{fields} of {identity.kind} `{identity.name}` cannot be {_verb(identity, found)}",
+                f"{fields} of {identity.kind} `{identity.name}` cannot be {verb}",
                 label="the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
                 help=f"{'add one with another name and leave this; or' if is_named else 'take it back, or'} {delete}",
             )
-
-
-def _verb(identity: Identity, locked: tuple[Route, ...]) -> str:
-    fields = {item.route: item for item in assume_kind(identity.group, identity.kind).immutable}
-    return "made smaller" if all(fields[route].may_grow for route in locked) else "changed"
 
 
 # --- Objects and where they come from ----------------------------------------------------------------------------

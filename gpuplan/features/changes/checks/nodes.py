@@ -21,7 +21,6 @@ from gpuplan.compiler.planning.plan import (
     Mig,
     Plan,
     Pool,
-    RetainedDevicePluginConfig,
 )
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.checks.places import (
@@ -196,7 +195,10 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     """
     known = device_plugin.data(step.after)
     told: set[str] = set()
-    changed = {retained.spec.key: retained for retained in _told_otherwise(step)}
+    # Labels of nodes may name a retained key for many commits.
+    files = device_plugin.configurations(step.after)
+    kept = ((retained.spec.key, retained) for retained in step.before.retained_plugin_configs)
+    changed = {key: retained for key, retained in kept if files.get(key, retained.config) != retained.config}
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
         claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
@@ -208,10 +210,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 name_of(heir.at) if heir is not None else name_of_cluster(step),
                 f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
                 label="their pool from now on" if heir is not None else "none of its pools has them",
-                notes=(
-                    labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),
-                    *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key),
-                ),
+                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by), *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key)),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
     yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
@@ -245,14 +244,6 @@ def _keys_of_none(step: Step) -> Iterator[tuple[str, Finding]]:
                         severity=None if by else Severity.WARNING,
                     ),
                 )
-
-
-def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
-    """Yield the retained keys whose file differs now. Labels of nodes may name them for many commits."""
-    files = device_plugin.configurations(step.after)
-    for retained in step.before.retained_plugin_configs:
-        if files.get(retained.spec.key, retained.config) != retained.config:
-            yield retained
 
 
 # --- Labels ------------------------------------------------------------------------------------------------------
@@ -297,6 +288,7 @@ def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> 
     if there == 0:
         return
     is_partitioned = _is_partitioned(old)
+    is_shared = any(part.shares is not None and part.nodes.count for part in old.parts)
     label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
     yield Finding(
         name_of_cluster(step) if new is None else chosen_by(new).key,
@@ -310,16 +302,12 @@ def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> 
             *pods_note(there),
         ),
         help=_DRAINED,
-        severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
+        severity=None if is_partitioned or is_shared else Severity.WARNING,
     )
 
 
 def _gone(step: Step) -> str:
     return f"the operator's sync takes their configuration away first: {without_file(step)}"
-
-
-def _is_shared(pool: Pool) -> bool:
-    return any(part.shares is not None and part.nodes.count for part in pool.parts)
 
 
 def _labelled_otherwise(step: Step) -> Iterator[Finding]:

@@ -138,7 +138,7 @@ def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
         for plan, pool in ((step.before, away.before), (step.after, away.after))
     )
     for name, total in totals.items():
-        left = sum(_per_node(found, name) * found.nodes.count for found in away.stays)
+        left = sum(_per_node(moved, name) * moved.nodes.count for moved in away.stays)
         least = min(total, promised.get(name, total), key=lambda level: level.guaranteed)
         if name in promised and left < least.guaranteed:
             yield least, left

@@ -22,8 +22,8 @@ from gpuplan.compiler.pipeline.output import Staleness
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange, Wait
-from gpuplan.features.changes.pods import Holder, Outsider
+from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait
+from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
 from gpuplan.features.changes.wording import deletion
 from gpuplan.terminal.fitting import folded
@@ -160,7 +160,7 @@ def facts(impact: Impact) -> tuple[Fact, ...]:
         Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
         Fact("pods", tuple(_pod_lines(impact))),
         Fact("kept off", tuple(_outsider_lines(impact))),
-        Fact("units", tuple(map(_capacity, change.capacity))),
+        Fact("units", tuple(f"`{one.unit}` of `{one.pool}`: {one.before} to {one.after}" for one in change.capacity)),
         Fact("tenants", _shortened([_grant(grant) for grant in change.grants])),
         Fact("applied", tuple(_applied(impact))),
         Fact("undo", (change.undo,)),
@@ -204,16 +204,10 @@ def _holder(holder: Holder) -> str:
 
 def _outsider_lines(impact: Impact) -> Iterator[str]:
     if impact.change.closing and impact.outsiders is not None:
-        found = _shortened([*map(_outsider, impact.outsiders)])
-        yield from found or ("nothing that is there: all tolerate it",)
-
-
-def _outsider(outsider: Outsider) -> str:
-    return f"{outsider.kind} `{outsider.namespace}/{outsider.name}` ({count(outsider.pods, 'pod')} there)"
-
-
-def _capacity(change: CapacityChange) -> str:
-    return f"`{change.unit}` of `{change.pool}`: {change.before} to {change.after}"
+        lines = (
+            f"{one.kind} `{one.namespace}/{one.name}` ({count(one.pods, 'pod')} there)" for one in impact.outsiders
+        )
+        yield from _shortened([*lines]) or ("nothing that is there: all tolerate it",)
 
 
 def _grant(change: GrantChange) -> str:
@@ -352,9 +346,8 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     inner = theme.indented()
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
-    parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
-    parts += _fact_lines(Fact("waits", waits), inner) if (waits := waits_of(diff, name)) else ()
-    parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
+    for about, read in (("orders", orders_of), ("waits", waits_of), ("costs", costs_of)):
+        parts += _fact_lines(Fact(about, lines), inner) if (lines := read(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -420,13 +413,11 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
 
     What a policy says cannot become markup, a link or a mention.
     """
-    rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
+    rows = [*map(_row, diff.impacts), *map(_object_row, diff.objects)]
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join(
-        (*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *_waits(diff), *findings, *errors)
-    )
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
 
@@ -452,17 +443,11 @@ def _row(impact: Impact) -> str:
         code(change.cluster),
         f"{escape(change.subject.kind)} {code(change.subject.name)}: {prose(change.what)}",
         str(change.nodes.count) if change.nodes else "",
-        _pods_cell(impact),
+        f"up to {change.pods}" if impact.holders is None and change.pods else str(len(impact.holders or ()) or ""),
         "yes" if change.needs_drain else "",
         "maybe" if change.needs_reboot else "",
     )
     return f"| {' | '.join(cells)} |\n"
-
-
-def _pods_cell(impact: Impact) -> str:
-    if impact.holders is not None:
-        return str(len(impact.holders)) if impact.holders else ""
-    return f"up to {impact.change.pods}" if impact.change.pods else ""
 
 
 def _object_row(change: ObjectChange) -> str:
@@ -470,27 +455,15 @@ def _object_row(change: ObjectChange) -> str:
     return f"| **{change.change_class}** | {code(change.cluster)} | {what} | | | | |\n"
 
 
-def _orders(diff: Diff) -> Iterator[str]:
-    told = {cluster: orders for cluster in diff.clusters if (orders := orders_of(diff, cluster))}
-    if told:
-        yield "\n### In which order\n\n"
-        lines = (f"- {code(cluster)}: {'; '.join(map(prose, orders))}\n" for cluster, orders in told.items())
-        yield from fitting(lines, _DETAILS_RESERVE // 3)
-
-
-def _waits(diff: Diff) -> Iterator[str]:
-    told = [(name, line) for name in diff.clusters for line in waits_of(diff, name)]
-    if told:
-        yield "\n### What waits\n\n"
-        yield from fitting((f"- {code(name)}: {prose(line)}\n" for name, line in told), _DETAILS_RESERVE // 3)
-
-
-def _costs(diff: Diff) -> Iterator[str]:
-    if diff.costs:
-        yield "\n### What it costs\n\n"
-        told = ((cluster, costs_of(diff, cluster)) for cluster in diff.costs)
-        lines = (f"- {code(cluster)}: {'; '.join(map(prose, costs))}\n" for cluster, costs in told)
-        yield from fitting(lines, _DETAILS_RESERVE // 3)
+def _lists(diff: Diff) -> Iterator[str]:
+    """Yield a section for the costs, for the orders and for the waits of the clusters."""
+    costs = [(name, "; ".join(map(prose, costs_of(diff, name)))) for name in diff.costs]
+    orders = [(name, "; ".join(map(prose, lines))) for name in diff.clusters if (lines := orders_of(diff, name))]
+    waits = [(name, prose(line)) for name in diff.clusters for line in waits_of(diff, name)]
+    for title, texts in (("What it costs", costs), ("In which order", orders), ("What waits", waits)):
+        if texts:
+            yield f"\n### {title}\n\n"
+            yield from fitting((f"- {code(name)}: {text}\n" for name, text in texts), _DETAILS_RESERVE // 3)
 
 
 def _details(impact: Impact, diff: Diff, theme: Theme) -> str:

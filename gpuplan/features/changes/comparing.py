@@ -418,7 +418,12 @@ def _judge_steps(earlier: Report, later: Report, name: str, steps: Sequence[Step
             yield _unjudged(plan, message, "compare with the last revision that was built")
         elif cluster in known:
             yield from step_checks.run(known[cluster])
-    yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
+    for cluster in earlier.clusters:
+        if cluster not in later.clusters:
+            at = Origin(WholeFile(SourceFile(f"{OVERLAYS}/{cluster}", "")))
+            help_ = f"drain its nodes first, or bring {OVERLAYS}/{cluster}/ back"
+            finding = Finding(at, f"cluster `{cluster}` is removed", help=help_)
+            yield Diagnostic(CLUSTER_REMOVED, finding, clusters=(cluster,))
 
 
 def _has_errors(report: Report, cluster: str) -> bool:
@@ -437,15 +442,6 @@ def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = 
     at, label = name_of(plan.cluster.at), "not judged as a step"
     finding = Finding(at, message, label=label, help=help_, severity=severity)
     return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
-
-
-def _removed(cluster: str) -> Diagnostic:
-    finding = Finding(
-        Origin(WholeFile(SourceFile(f"{OVERLAYS}/{cluster}", ""))),
-        f"cluster `{cluster}` is removed",
-        help=f"drain its nodes first, or bring {OVERLAYS}/{cluster}/ back",
-    )
-    return Diagnostic(CLUSTER_REMOVED, finding, clusters=(cluster,))
 
 
 # --- Which platforms ---------------------------------------------------------------------------------------------

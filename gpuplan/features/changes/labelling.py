@@ -90,15 +90,12 @@ class NodeClass(NamedTuple):
         if self.names:
             return NodeImpact(len(self.names), self.names, None)
         parts = [part for part in (self.was, self.to) if part is not None]
-        return NodeImpact(min((part.nodes.count for part in parts), default=0), (), _pattern_of(parts))
+        pattern = next((part.nodes.name_pattern for part in parts), None)
+        return NodeImpact(min((part.nodes.count for part in parts), default=0), (), pattern)
 
 
 def _part(rules: Iterable[LabelRule]) -> Pool | None:
     return next((rule.part for rule in reversed([*rules]) if rule.part is not None), None)
-
-
-def _pattern_of(parts: Iterable[Pool]) -> str | None:
-    return next((part.nodes.name_pattern for part in parts), None)
 
 
 def classes(step: Step, is_meant: Callable[[LabelRule], bool] = lambda _: False) -> Iterator[NodeClass]:

@@ -70,14 +70,9 @@ def lost_key(step: Step, was: Pool, to: Pool) -> str:
     by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
     if by == () or key in known or Allocation.DRA in (was.spec.allocation, to.spec.allocation):
         return ""
-    return f"`{key}` vanishes while {who_names(by)}: {_without_key(step)}"
-
-
-def _without_key(step: Step) -> str:
-    if step.keeps_plugin_file:
-        return f"nodes {_SHARES_ON}"
-    found = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
-    return f"until their label moves, nodes hand out {found}"
+    units = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
+    effect = f"nodes {_SHARES_ON}" if step.keeps_plugin_file else f"until their label moves, nodes hand out {units}"
+    return f"`{key}` vanishes while {who_names(by)}: {effect}"
 
 
 def without_file(step: Step) -> str:

@@ -173,7 +173,10 @@ def _classes(
         yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     arriving = [new for new in come if not _are_covered(new, all_gone)]
-    yield from (worst((class_of_arrival(new.labels), _class_on_arrival(new.taints))) for new in arriving)
+    for new in arriving:  # a rule for nodes that had none already changes the pods that may come
+        of_taints = class_of_taints((), new.taints)
+        of_taints = ChangeClass.ADMISSION if of_taints is ChangeClass.TAINT else of_taints
+        yield worst((class_of_arrival(new.labels), of_taints))
 
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
@@ -192,7 +195,8 @@ def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> 
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
     if one != other and any(value not in (None, ALL_DISABLED) for value in (one, other)):
-        is_alike = is_divided_alike or _are_called_alike(one, other)
+        hashes = [match[1] for name in (one, other) if (match := _HASH.fullmatch(str(name)))]
+        is_alike = is_divided_alike or (len(hashes) == 2 and hashes[0] == hashes[1])
         return ChangeClass.PLUGIN_RESTART if is_alike else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
     if any(next_known.get(key) != value for key, value in known.items()):
@@ -214,12 +218,6 @@ def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next
     )
 
 
-def _are_called_alike(one: object, other: object) -> bool:
-    """Whether two entries say the same, as their names tell."""
-    hashes = [found[1] for name in (one, other) if (found := _HASH.fullmatch(str(name)))]
-    return len(hashes) == 2 and hashes[0] == hashes[1]
-
-
 _HASH: Final = regex(r".+-([0-9a-f]{8})")
 """The name of an entry, which ends in a hash of its content."""
 
@@ -234,12 +232,6 @@ def class_of_taints(old: Sequence[object], new: Sequence[object]) -> ChangeClass
     if evicts:
         return ChangeClass.DESTRUCTIVE
     return ChangeClass.TAINT if _keep_off(new) and not _keep_off(old) else ChangeClass.ADMISSION
-
-
-def _class_on_arrival(taints: Sequence[object]) -> ChangeClass:
-    """Return the class for nodes that had no rule. Their new rule already changes the pods that may come."""
-    found = class_of_taints((), taints)
-    return ChangeClass.ADMISSION if found is ChangeClass.TAINT else found
 
 
 def _keep_off(taints: Sequence[object]) -> bool:

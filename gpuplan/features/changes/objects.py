@@ -12,7 +12,7 @@ from gpuplan.compiler.backends import runai
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_PATCH_FILE, OWNERS_VALUES_FILE
 from gpuplan.compiler.backends.partitions import is_kept
-from gpuplan.compiler.base.bodies import Body, mappings, section, value_of
+from gpuplan.compiler.base.bodies import Body, mappings, section, value_of, without
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
@@ -155,9 +155,13 @@ def _differing(
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
                 found = class_of_kept_rules(rules, all_after.all_rules)
+        # Argo CD and Flux are told to delete no part of a ClusterPolicy.
+        annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
+        is_part = "Validate=false" in str(annotations.get(SYNC_OPTIONS, "")).split(",")
+        is_left = pair.identity.kind == _POLICY and (is_part or annotations.get(FLUX_SSA) == "merge")
         is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
         side = all_before if pair.after is None else all_after
-        if (is_table and None in (pair.before, pair.after) and side.has_nodes) or _is_left_part(pair):
+        if (is_table and None in (pair.before, pair.after) and side.has_nodes) or is_left:
             found = ChangeClass.METADATA
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
@@ -177,14 +181,6 @@ def _differing(
             was_in = was[0] if was else ""
             item = ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
             yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
-
-
-def _is_left_part(pair: Pair) -> bool:
-    """Whether it is a part of a ClusterPolicy, which stays in it: Argo CD and Flux are told to delete none."""
-    annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
-    options = str(annotations.get(SYNC_OPTIONS, "")).split(",")
-    is_part = "Validate=false" in options or annotations.get(FLUX_SSA) == "merge"
-    return pair.identity.kind == "ClusterPolicy" and is_part
 
 
 # --- Configurations that nodes name ------------------------------------------------------------------------------
@@ -331,20 +327,13 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         return class_of_rules(rules, next_rules)
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
-    if stage == Stage.SCHEDULING and _differ_in_metrics_alone(old, new):
-        return ChangeClass.METADATA
+    configurations = [without(side, "metrics") for side in (old, new) if isinstance(side, Mapping)]
+    if stage == Stage.SCHEDULING and len(configurations) > 1 and configurations[0] == configurations[1]:
+        return ChangeClass.METADATA  # what Kueue shows to Prometheus decides nothing
     return class_of_stage(pair.folder)
 
 
 _VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+[0-9])\.$")
-
-
-def _differ_in_metrics_alone(old: object, new: object) -> bool:
-    """Whether two versions of Kueue's Configuration differ only in what Kueue shows to Prometheus."""
-    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
-        return False
-    before, after = ({key: value for key, value in side.items() if key != "metrics"} for side in (old, new))
-    return before == after
 
 
 def _content(body: Body | None) -> object:

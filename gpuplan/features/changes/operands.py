@@ -331,7 +331,12 @@ def _owner_of(group: DriverGroup) -> str:
 
 def _restarted(step: Step, group: DriverGroup, words: str, *, goes: bool = False) -> Change:
     """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
-    pools = _pools(step.before, group)
+    before = step.before
+    pools = [
+        pool
+        for pool in before.pools
+        if (pool.name == group.pool.name if group.pool is not None else group_of(before, pool) == group.name)
+    ]
     pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
     waits = not goes and _waits(nvidia_drivers(step.after).get(group.name))
     return Change(
@@ -355,13 +360,6 @@ _EFFECT: Final = "driver pods restart there, a few at a time, and pods that hold
 
 def _waits(body: Mapping[str, Any] | None) -> bool:
     return section(body, "spec", "upgradePolicy").get("autoUpgrade") is False
-
-
-def _pools(plan: Plan, group: DriverGroup) -> list[Pool]:
-    """The pools whose nodes it is for, of those that there were."""
-    if group.pool is not None:
-        return [pool for pool in plan.pools if pool.name == group.pool.name]
-    return [pool for pool in plan.pools if group_of(plan, pool) == group.name]
 
 
 def _place(plan: Plan, group: DriverGroup) -> tuple[str, Subject, Origin]:

@@ -171,26 +171,19 @@ def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
         may = "may reboot" if spec.reboot_on_mig_change else "no longer reboots"
         yield Cause(f"mig-manager {may} nodes", at, rolled.pop("migManager.env", ()))
     if closing_environment(step.before) != closing_environment(step.after):
-        yield Cause(_visible_text(step), at / "closeVisibleDevices", _popped(rolled, "toolkit.env", "devicePlugin.env"))
+        text = "containers are kept from choosing GPUs by other settings"  # another release may have other ones
+        if not closing_environment(step.after):
+            text = "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
+        elif not closing_environment(step.before):
+            text = "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
+        popped = dict.fromkeys((*rolled.pop("toolkit.env", ()), *rolled.pop("devicePlugin.env", ())))
+        yield Cause(text, at / "closeVisibleDevices", tuple(popped))
     plugin = rolled.pop(_PLUGIN_FILE, ())
     if old.keeps_plugin_file is not new.keeps_plugin_file:
         how = "keeps its name from now on" if new.keeps_plugin_file else "is named after its content"
         yield Cause(f"the device plugin's ConfigMap {how}", at / "devicePluginConfig", plugin)
     yield from _causes_in_files(step, plugin, rolled.pop(_LAYOUT_FILE, ()))
     yield from _causes_in_settings(step, settings_, rolled)
-
-
-def _visible_text(step: Step) -> str:
-    """Whether containers may choose devices; the settings for it may be others in another release."""
-    if not closing_environment(step.after):
-        return "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
-    if not closing_environment(step.before):
-        return "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
-    return "containers are kept from choosing GPUs by other settings"
-
-
-def _popped(rolled: dict[str, tuple[Roll, ...]], *keys: str) -> tuple[Roll, ...]:
-    return tuple(dict.fromkeys(roll for key in keys for roll in rolled.pop(key, ())))
 
 
 _DRIVER: Final = "driver."

@@ -105,32 +105,20 @@ def bad_orders(step: Step) -> tuple[BadOrder, ...]:
     is_by_rule = step.before.cluster.spec.node_labels is not NodeLabels.NODE
     ways = [_Way(files, alike, is_by_rule=is_by_rule) for alike in classes(step, files[1].leave_out)]
     ways = [way for way in ways if way.folders and way.is_judged]
-    judged = (bad for way in ways for bad in _judged(step, way) if not _is_disproved(step, bad))
-    found = (*_joined(judged), *_shortfalls(step, ways))
+    groups: dict[tuple[object, ...], BadOrder] = {}  # nodes that differ in nothing that is said of them, together
+    for bad in (bad for way in ways for bad in _judged(step, way)):
+        same = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
+        known = groups.get(same)
+        groups[same] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
-    told = (_in_words(step.after, bad) for bad in found)
-    return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
-
-
-def _is_disproved(step: Step, bad: BadOrder) -> bool:
-    """Whether a list shows that no node names what is gone."""
-    return bad.hazard is Hazard.DANGLING and bad.named is not None and step.naming(*bad.named) == ()
+    orders = (_in_words(step.after, bad) for bad in (*groups.values(), *_shortfalls(step, ways)))
+    return tuple(sorted(orders, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
 
 
 def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
     """The first order in which nodes name what the operator's files no longer have, in words; none where none does."""
     found = (bad.text for bad in bad_orders(step) if bad.hazard is Hazard.DANGLING and bad.named == (label, value))
     return tuple(islice(found, 1))
-
-
-def _joined(orders: Iterable[BadOrder]) -> Iterator[BadOrder]:
-    """Nodes that differ in nothing that is said of them, together."""
-    groups: dict[tuple[object, ...], BadOrder] = {}
-    for bad in orders:
-        key = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
-        known = groups.get(key)
-        groups[key] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
-    return iter(groups.values())
 
 
 def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
@@ -150,18 +138,16 @@ def _in_words(plan: Plan, bad: BadOrder) -> BadOrder:
     once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
     when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
     neither = ", neither as before nor as afterwards" if bad.hazard in _NEITHER else ""
-    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}{neither}", advice=_advice(plan, bad))
+    *first, last = syncers_of(plan, bad.safe or ()) or ("",)
+    advice = f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
+    return bad._replace(
+        text=f"{when}: {_subject(bad)} {bad.what}{neither}",
+        advice=advice if bad.safe is not None else "no order of these is safe",
+    )
 
 
 _NEITHER: Final = {Hazard.UNSHARED, Hazard.NEITHER, Hazard.BARE}
 """The hazards in which nodes publish the units of neither side."""
-
-
-def _advice(plan: Plan, bad: BadOrder) -> str:
-    if bad.safe is None:
-        return "no order of these is safe"
-    *first, last = syncers_of(plan, bad.safe)
-    return f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
 
 
 def syncers_of(plan: Plan, folders: Iterable[str]) -> list[str]:
@@ -416,7 +402,11 @@ _MOST_FOLDERS: Final = 6
 def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
     alike = way.alike
     found = {
-        synced: _faults(step, way, synced)
+        synced: {  # a label that a list shows on no node is no fault
+            hazard: fault
+            for hazard, fault in way.faults(synced).items()
+            if hazard is not Hazard.DANGLING or fault.named is None or step.naming(*fault.named) != ()
+        }
         for synced in _combinations(way.folders)
         if _is_possible(step, way.folders, synced)
     }
@@ -433,16 +423,6 @@ def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
             ahead, behind, is_unasked, one = first
             known = step.after.cluster.name, hazard, alike.impact, alike.example
             yield BadOrder(*known, ahead, behind, *one, way.pools, alike.was, alike.to, is_unasked, safe)
-
-
-def _faults(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Fault]:
-    """Return the faults of one combination, without labels that a list shows on no node."""
-    found = way.faults(synced)
-    return {
-        hazard: one
-        for hazard, one in found.items()
-        if hazard is not Hazard.DANGLING or one.named is None or step.naming(*one.named) != ()
-    }
 
 
 def _combinations(folders: Sequence[str]) -> Iterator[Synced]:

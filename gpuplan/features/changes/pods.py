@@ -10,9 +10,8 @@ from typing import Final
 from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.documents.listed import Wanted, find_objects
-from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
+from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
 from gpuplan.compiler.planning.serving import canary_name
 from gpuplan.features.changes.model import Change, NodeImpact
@@ -93,7 +92,8 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
         pool = places.find_pool(pod)
         units: Mapping[str, int] = {}
         if change.nodes is not None and change.nodes.are_new:
-            units = _gpus(pod) if _comes(change.nodes, pod, earlier) else {}
+            gpus = {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
+            units = gpus if _comes(change.nodes, pod, earlier) else {}
         elif pool is not None and pool.name in touched and _is_meant(change, pod, earlier):
             units = _units(pod, pool, _units_that_go(change, pool))
         if units:
@@ -115,15 +115,12 @@ def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[
     found: Counter[tuple[str, str, str]] = Counter()
     for pod in pods:
         is_there = pod.node in nodes or any(has_node(part.nodes, pod.node) for part in pool.parts)
+        tolerates = (is_tolerated(pod.tolerations, taint.key, taint.value, taint.effect) for taint in change.closing)
         kind, name = pod.owner
-        if is_there and kind != "Node" and not _is_let_in(pod, change.closing):
+        if is_there and kind != "Node" and not all(tolerates):
             found[pod.namespace, kind or "Pod", name or pod.name] += 1
     outsiders = (Outsider(*key, number) for key, number in found.items())
     return tuple(sorted(outsiders, key=lambda outsider: (outsider.kind != "DaemonSet", *outsider)))
-
-
-def _is_let_in(pod: Pod, taints: Iterable[Taint]) -> bool:
-    return all(is_tolerated(pod.tolerations, taint.key, taint.value, taint.effect) for taint in taints)
 
 
 def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[str, int]]]:
@@ -185,11 +182,6 @@ def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:
         return False
     pattern = find_pattern(nodes.pattern)
     return pod.node in nodes.names or (pattern is not None and pattern.matches(pod.node))
-
-
-def _gpus(pod: Pod) -> dict[str, int]:
-    """Return a pod's GPUs by resource, for a node that was in no pool."""
-    return {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
 
 
 _OF_GPUS: Final = "nvidia.com/"

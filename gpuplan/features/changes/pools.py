@@ -273,7 +273,8 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
     elif _asked(old) != _asked(new):  # a pod that asks by an old name waits for ever: its resources never change
         asked, asks = _asked(old), _asked(new)
-        gone, come, other = _keys(asked, asks)
+        gone, come = [key for key in asked if key not in asks], [key for key in asks if key not in asked]
+        other = [key for key in asks if key in asked and asks[key] != asked[key]]
         effects = [
             f"new pods that ask for {names(gone)} are not admitted" if gone else "",
             f"pods may ask for {names(come)}" if come else "",
@@ -503,12 +504,6 @@ def _key(part: Pool) -> str:
 def _asked(pool: Pool) -> dict[str, bool]:
     """Return the names by which pods ask for units, each with whether a container may ask for just one."""
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
-
-
-def _keys(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[list[str], list[str], list[str]]:
-    """The keys that go, that come, and whose value is another one."""
-    gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
-    return gone, come, [key for key in new if key in old and new[key] != old[key]]
 
 
 def is_partitioned_anew(moved: Transition) -> bool:

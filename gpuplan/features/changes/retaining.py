@@ -26,7 +26,6 @@ from gpuplan.compiler.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Layout,
-    LayoutEntry,
     Mig,
     Plan,
     RetainedDevicePluginConfig,
@@ -305,18 +304,17 @@ def _division(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
     first, *others = layout.entries or (None,)
     if first is not None and not others and first.gpus is None and first.mig_enabled:
         return {"instances": dict(first.instances)}
-    division: dict[str, Any] = {"devices": [_devices(entry) for entry in layout.entries]}
+    devices = [
+        {
+            "gpus": "all" if entry.gpus is None else list(entry.gpus),
+            **({"instances": dict(entry.instances)} if entry.instances else {}),
+            **({} if entry.mig_enabled else {"enabled": False}),
+        }
+        for entry in layout.entries
+    ]
+    division: dict[str, Any] = {"devices": devices}
     named = {index for entry in layout.entries for index in entry.gpus or range(gpus_per_node)}
     return division if named.issuperset(range(gpus_per_node)) else division | {"gpusPerNode": gpus_per_node}
-
-
-def _devices(entry: LayoutEntry) -> dict[str, Any]:
-    devices: dict[str, Any] = {"gpus": "all" if entry.gpus is None else list(entry.gpus)}
-    if entry.instances:
-        devices["instances"] = dict(entry.instances)
-    if not entry.mig_enabled:
-        devices["enabled"] = False
-    return devices
 
 
 def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:

@@ -30,7 +30,9 @@ class Revision(NamedTuple):
 def find_revision(root: Path, name: str) -> Revision | None:
     """The commit of this name in the Git repository around a folder; None when there is none."""
     commit = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return None if commit is None else Revision(name, text(commit), _folder(root))
+    repository = find_repository(root)
+    folder = repository.prefix if repository else ""
+    return None if commit is None else Revision(name, text(commit), folder)
 
 
 def get_revision(root: Path, name: str) -> Revision:
@@ -105,11 +107,6 @@ def _way_to_revision(root: Path, name: str) -> str:
 
 def _is_shallow(root: Path) -> bool:
     return git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
-
-
-def _folder(root: Path) -> str:
-    repository = find_repository(root)
-    return repository.prefix if repository else ""
 
 
 # --- What gpuplan wrote ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.prices import Costs, Money, costs
 from gpuplan.compiler.policy.models import PricesSpec
+from gpuplan.features.changes.kinds import differing_keys
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.step import Step, successors
 
@@ -131,7 +132,7 @@ def _differences(old: PricesSpec, new: PricesSpec) -> Iterator[str]:
         ("pool", old.pools, new.pools),
     )
     for kind, before, after in rates:
-        if names := [name for name in {**after, **before} if before.get(name) != after.get(name)]:
+        if names := differing_keys(before, after):
             yield f"{kind}{'s' * (len(names) > 1)} {listing(sorted(names))}"
 
 

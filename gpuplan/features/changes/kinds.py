@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, assert_never
+from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of, without
@@ -36,7 +36,12 @@ class Pair(NamedTuple):
 def class_of(pair: Pair) -> ChangeClass:
     """Return the class of a change. Labels and annotations alone disturb nothing unless the kind says otherwise."""
     identity, before, after = pair.identity, pair.before, pair.after
-    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
+    metadata = section(before or after, "metadata")
+    # A hook or a guard runs when something is synced, and is not applied.
+    is_run = "argocd.argoproj.io/hook" in section(metadata, "annotations") or str(metadata.get("name")).startswith(
+        _GUARD
+    )
+    if is_run or (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
     kind = assume_kind(identity.group, identity.kind)
     if before is None or after is None:
@@ -45,13 +50,6 @@ def class_of(pair: Pair) -> ChangeClass:
         return ChangeClass.NONE
     fixed = ChangeClass.RECREATE if locked_fields(identity, before, after) else ChangeClass.NONE
     return worst((fixed, _class_of_fields(kind, pair)))
-
-
-def _guards(body: Body | None) -> bool:
-    """Whether an object runs when something is synced, and is none of what is applied."""
-    metadata = section(body, "metadata")
-    is_hook = "argocd.argoproj.io/hook" in section(metadata, "annotations")
-    return is_hook or str(metadata.get("name")).startswith(_GUARD)
 
 
 _GUARD: Final = "gpuplan-guard"
@@ -183,28 +181,29 @@ def class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: boo
     Any line may be meant where there is no release. What the table does not know may restart anything.
     """
     releases = [release] if release else [line.name for line in lines()]
-    return worst(_class_of_settings(before, after, each, has_mps=has_mps) for each in releases)
+    classes = {**_BY_RESTART, Restart.ENDS: ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA}
+    found = [ChangeClass.METADATA]
+    for each in releases:
+        known = sections(each, after.installed_by)
+        if any(key not in known for key in differing_keys(before.settings, after.settings)):
+            found.append(ChangeClass.PLUGIN_RESTART)
+        else:
+            rolled = (roll for several in rolls(each, before, after).values() for roll in several)
+            found += [classes[roll.restart] for roll in rolled if not is_left_alone(roll, after)]
+    return worst(found)
 
 
-def _class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
-    known, one, other = sections(release, after.installed_by), before.settings, after.settings
-    if any(one.get(key) != other.get(key) for key in {*one, *other} if key not in known):
-        return ChangeClass.PLUGIN_RESTART
-    rolled = (roll for found in rolls(release, before, after).values() for roll in found)
-    moving = (_class_of_restart(roll.restart, has_mps=has_mps) for roll in rolled if not is_left_alone(roll, after))
-    return worst((ChangeClass.METADATA, *moving))
+_BY_RESTART: Final[Mapping[Restart, ChangeClass]] = {
+    Restart.EVICTS: ChangeClass.REPARTITION,
+    Restart.PAUSES: ChangeClass.PLUGIN_RESTART,
+    Restart.WATCHES: ChangeClass.PLUGIN_RESTART,
+}
+"""The classes of restarts, but for those that end pods: these matter with MPS alone."""
 
 
-def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
-    match restart:
-        case Restart.EVICTS:
-            return ChangeClass.REPARTITION
-        case Restart.ENDS:
-            return ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA
-        case Restart.PAUSES | Restart.WATCHES:
-            return ChangeClass.PLUGIN_RESTART
-        case _:
-            assert_never(restart)
+def differing_keys(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    """Return the keys whose values differ, those of the earlier mapping first."""
+    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def _stopped_work(pair: Pair) -> ChangeClass:
 
 def _tenant_labels(pair: Pair) -> ChangeClass:
     old, new = pair.both(*_LABELS)
-    keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    keys = differing_keys(old, new)
     judged = any(key in (TENANT_LABEL, RDMA_LABEL) or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
 

@@ -15,6 +15,7 @@ from gpuplan.compiler.catalog.operands import Restart, Roll, Setup, Where, is_le
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, group_of
 from gpuplan.compiler.planning.plan import MIG_MANAGER_LABEL, Plan, Pool
+from gpuplan.features.changes.kinds import differing_keys
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, NodeImpact, of
 from gpuplan.features.changes.nodes import all_pods, impact, impact_of_all, pods_on
 from gpuplan.features.changes.step import Step
@@ -288,11 +289,10 @@ def _changed(step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, A
         what = "the driver's upgrade policy changes"
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         return Change(*place, ChangeClass.METADATA, what, effect)
-    differing = sorted(key for key in {**specs[0], **specs[1]} if specs[0].get(key) != specs[1].get(key))
     if was.version != now.version:
         what = f"the driver changes {from_to(was.version, now.version)}"
     else:
-        what = f"settings of the driver change: {names(differing)}"
+        what = f"settings of the driver change: {names(differing_keys(*specs))}"
     return _restarted(step, now, what)
 
 

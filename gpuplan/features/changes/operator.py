@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.planning.visible_devices import closing_environment
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.fields import changes_by_row
+from gpuplan.features.changes.kinds import differing_keys
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.nodes import all_pods, impact_of_all
 from gpuplan.features.changes.operands import (
@@ -61,7 +62,17 @@ def operator_changes(step: Step) -> Iterator[Change]:
 def _changed(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
-        yield _policy_renamed(step)
+        # The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there).
+        yield Change(
+            *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
+            ChangeClass.RECREATE,
+            f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
+            "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
+            "reverting is the same the other way round",
+            nodes=impact_of_all(step.after.pools),
+            needs_drain=True,
+            daemon_sets=_all(step),
+        )
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
         # The operator takes the labels that choose operands off nodes with another workload. NFD's workers stay.
@@ -115,21 +126,6 @@ def _installed_otherwise(step: Step) -> Iterator[Change]:
         nodes=impact_of_all(step.after.pools),
         stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
         pods=all_pods(step.before),
-        needs_drain=True,
-        daemon_sets=_all(step),
-    )
-
-
-def _policy_renamed(step: Step) -> Change:
-    """The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there)."""
-    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
-        ChangeClass.RECREATE,
-        f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
-        "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
-        "reverting is the same the other way round",
-        nodes=impact_of_all(step.after.pools),
         needs_drain=True,
         daemon_sets=_all(step),
     )
@@ -213,13 +209,13 @@ def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, 
     """The device plugin's file and mig-manager's: a name in pod templates is one for what is in the file."""
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
-    if not step.keeps_plugin_file and (keys := _whole(_differing(*files), step)):
+    if not step.keeps_plugin_file and (keys := _whole(differing_keys(*files), step)):
         pools = (pool for plan in plans for pool in plan.pools if any(has_own(pool, key) for key in keys))
         places = (pool.at / "sharing" for pool in pools)
         place = next(places, at)
         yield from (Cause(f"the device plugin's file {text}", place, plugin) for text in _difference(keys, *files))
     entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]
-    keys = _whole(_differing(*reversed(entries)), step)
+    keys = _whole(differing_keys(*reversed(entries)), step)
     origins = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
     for text in _difference(keys, *entries):
         yield Cause(f"mig-manager's file {text}", next(origins, at), layouts)
@@ -335,8 +331,7 @@ class _Told(Value, eq=False):
     @property
     def differing(self) -> list[str]:
         """The parts of the settings that differ."""
-        one, other = self.old.settings, self.new.settings
-        return [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        return differing_keys(self.old.settings, self.new.settings)
 
     @property
     def unknown(self) -> list[str]:
@@ -394,19 +389,12 @@ def _filed(step: Step) -> Iterator[Change]:
     (`updateConfig` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin follows the label alone.)
     """
     files = [device_plugin.configurations(plan) for plan in (step.after, step.before)]
-    keys = _whole(_differing(*files), step) if step.keeps_plugin_file else ()
+    keys = _whole(differing_keys(*files), step) if step.keeps_plugin_file else ()
     for text in _difference(keys, *files) if keys else ():
-        cluster = step.after.cluster
-        what, effect = (
-            f"the device plugin's file {text}",
-            "nothing restarts: nodes read a key when their label names it",
-        )
-        yield Change(*of(step.after, cluster, cluster.gpu_operator.at), ChangeClass.METADATA, what, effect)
+        place = of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at)
+        effect = "nothing restarts: nodes read a key when their label names it"
+        yield Change(*place, ChangeClass.METADATA, f"the device plugin's file {text}", effect)
 
 
 _TOLD: Final = ("driver", "mig", "migManager", "devicePlugin", _SUBSCRIPTION)
 """Parts of the settings whose every difference is told of: by files, by fields of the policy, or by the release."""
-
-
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]

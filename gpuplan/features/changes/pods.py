@@ -10,6 +10,7 @@ from typing import Final
 from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.documents.listed import Wanted, find_objects
 from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node

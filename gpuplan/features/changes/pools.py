@@ -701,13 +701,21 @@ def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
     evicts, nodes = _evict(come), impact(new.nodes)
     closes = bool(new.barrier) and not old.barrier
+    effect = "other pods may come to the nodes; those there stay"
+    if evicts:
+        effect = "pods that do not tolerate it are evicted at once"
+    elif closes:
+        effect = (
+            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
+            "included; those there stay until they end"
+        )
     if gone or come:
         place = next((taint.at for taint in come if taint.is_default), None)
         yield Change(
             *of(step.after, new, place),
             ChangeClass.DESTRUCTIVE if evicts else ChangeClass.TAINT if closes else ChangeClass.ADMISSION,
             "; ".join(listed(("loses", [*map(_taint, gone)]), ("gets", [*map(_taint, come)]))),
-            _taints_do(evicts=evicts, closes=closes),
+            effect,
             "reverting lets pods in again, and brings none back" if evicts else REVERT,
             nodes=nodes,
             pods=pods_on(step.before, old, nodes.count) if evicts else 0,
@@ -717,17 +725,6 @@ def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
     elif [*map(taint_key, old.taints)] != [*map(taint_key, new.taints)]:
         yield Change(*of(step.after, new), ChangeClass.METADATA, "taints are listed in another order")
-
-
-def _taints_do(*, evicts: bool, closes: bool) -> str:
-    if evicts:
-        return "pods that do not tolerate it are evicted at once"
-    if closes:
-        return (
-            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
-            "included; those there stay until they end"
-        )
-    return "other pods may come to the nodes; those there stay"
 
 
 def _without(taints: Iterable[Taint], others: Iterable[Taint]) -> list[Taint]:

@@ -136,7 +136,14 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     names = _node_names(pool, wish.listed)
     defined = _defined(plan, pool)
     is_settled = bool(defined.kept) and pool.rollout is None
-    sharing = pool.sharing if wish.back or (is_settled and not wish.to) else _target(plan, pool, wish)
+    if wish.back or (is_settled and not wish.to):
+        sharing = pool.sharing
+    elif wish.to:
+        sharing = _named(plan, pool, wish.to)
+    elif pool.rollout is None:
+        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
+    else:
+        sharing = pool.rollout.moved.sharing
     outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
@@ -227,18 +234,13 @@ def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
         else:
             is_its = labels is None or labels.get(POOL_LABEL) == pool.name
         if is_its:
-            yield _checked(name)
+            if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):  # most likely a line of a table
+                shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
+                raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
+            yield name
 
 
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
-
-
-def _checked(name: str) -> str:
-    """Return the name, or raise `GpuplanError` if no node could have it: most likely a line of a table."""
-    if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
-        shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
-        raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
-    return name
 
 
 def _listed(texts: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
@@ -258,14 +260,6 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 # --- The target --------------------------------------------------------------------------------------------------
 
 _COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
-
-
-def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:
-    if wish.to:
-        return _named(plan, pool, wish.to)
-    if pool.rollout is None:
-        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
-    return pool.rollout.moved.sharing
 
 
 def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
@@ -291,7 +285,10 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         raise GpuplanError(
             f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
         )
-    return Mig(at, models.Mig(layout=layout.name, strategy=_strategy(plan, now)), layout, at, None)
+    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
+    usual = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+    strategy = now.spec.strategy if isinstance(now, Mig) else usual
+    return Mig(at, models.Mig(layout=layout.name, strategy=strategy), layout, at, None)
 
 
 def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:
@@ -308,13 +305,6 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
                 f"`--to {wish.to}` would be an error: {item.shown.message}",
                 "; ".join(filter(None, (item.shown.help, f"`gpuplan explain {item.code}` says more"))),
             )
-
-
-def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
-    if isinstance(now, Mig):
-        return now.spec.strategy
-    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
-    return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
 
 
 def _ways(plan: Plan, pool: Pool) -> str:
@@ -355,7 +345,10 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
         kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
-            yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
+            notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+            beside = "".join(f"---\n{to_yaml(document)}" for document in kept)
+            text = to_yaml(writing.document("Pool", pool.name, patch)) + notes + beside
+            yield Edit(by_hand, Action.CHANGE, text)
         elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
             yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
         else:
@@ -381,13 +374,6 @@ _PARTS: Final = ("sharing", "rollout")
 def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
     spec = data.get("spec") or {}
     return {key: spec[key] for key in _PARTS if key in spec}
-
-
-def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text that the pool's document must contain among its other fields."""
-    text = to_yaml(writing.document("Pool", pool.name, patch))
-    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
-    return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
 
 
 def _written_by_hand(path: Path, pool: Pool) -> bool:

@@ -156,14 +156,13 @@ def _touched(change: Change, earlier: Plan) -> frozenset[str]:
     if change.subject.kind == "Pool":
         named.add(change.subject.name)
     if change.nodes is not None:
-        named |= {pool.name for pool in earlier.pools if _shares_nodes(pool, change.nodes)}
+        names, pattern = change.nodes.names, change.nodes.pattern
+        for pool in earlier.pools:
+            is_same = pattern is not None and pattern == pool.nodes.name_pattern
+            if is_same or any(has_node(part.nodes, name) for name in names for part in pool.parts):
+                named.add(pool.name)
     known = frozenset(pool.name for pool in earlier.pools)
     return known & named or known
-
-
-def _shares_nodes(pool: Pool, impact: NodeImpact) -> bool:
-    same_pattern = impact.pattern is not None and impact.pattern == pool.nodes.name_pattern
-    return same_pattern or any(has_node(part.nodes, name) for name in impact.names for part in pool.parts)
 
 
 def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:

@@ -16,7 +16,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError,
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of, is_object, to_yaml
-from gpuplan.compiler.manifests.kinds import Kind, get_kind
+from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.planning.layouts import content_hash
@@ -141,20 +141,17 @@ def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
         is_moved = needed.named.label == POOL_LABEL
-        is_lost = needed.named not in made and not _is_unnamed(needed, old, evidence)
+        label, value = needed.named
+        is_given = any(part.labels.get(label) == value for part in old.parts)
+        # Whether a list shows that no node names what no pool gives.
+        is_unnamed = label and not is_given and evidence is not None and evidence.naming(label, str(value)) == ()
+        is_lost = needed.named not in made and not is_unnamed
         if is_moved or (needed.named not in retained and (needed.is_left or is_lost)):
             name = document_name(needed.document, taken)
             taken.add(name)
             text = to_yaml(document("Retained", name, needed.spec))
             path = f"{_folder(new.cluster.name)}{name}.yaml"
             yield Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
-
-
-def _is_unnamed(needed: _Needed, old: Plan, evidence: Evidence | None) -> bool:
-    """Whether a list shows that no node names what no pool gives."""
-    label, name = needed.named
-    is_given = any(part.labels.get(label) == name for part in old.parts)
-    return bool(label) and not is_given and evidence is not None and evidence.naming(label, str(name)) == ()
 
 
 def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
@@ -285,7 +282,12 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
         identity = manifest.identity
         kind = get_kind(identity.group, identity.kind)
         if kind.needed_until and identity.namespace in ("", *namespaces):
-            yield _object(manifest, kind)
+            body = dict(manifest.body)
+            if kind.takes_work:
+                body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
+            until = kind.needed_until.replace("NAME", identity.name).replace("SPACE", identity.namespace)
+            parts = (identity.kind.lower(), *filter(None, (identity.namespace, identity.name)))
+            yield _Needed(Named("", identity), "-".join(parts), {"object": {"manifest": body}, "until": until})
 
 
 def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
@@ -325,7 +327,13 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
     kept = {item.spec.key: item.config for item in old.retained_plugin_configs}
     lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
     configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
-    for key in sorted(configs.keys() - _keys_with(new, lost)):
+    # Pools have these keys once what says their own names' meaning is retained again.
+    meant = [
+        part._replace(keys=part.keys._replace(meaning=lost[part.keys.own]))
+        for part in new.parts
+        if part.keys.own in lost
+    ]
+    for key in sorted(configs.keys() - ({*map(key_of, meant)} - lost.keys())):
         is_left = made.get(key, configs[key]) != configs[key]
         named = Named(DEVICE_PLUGIN_CONFIG_LABEL, key)
         yield _Needed(named, key_document(key), key_spec(new, key, configs[key]), is_left)
@@ -344,13 +352,6 @@ def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, An
         "devicePluginConfig": {"key": key, "config": dict(config)},
         "until": (again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)),
     }
-
-
-def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
-    """The keys that pools have once these are retained again which say what the pools' own names mean."""
-    parts = [part for part in plan.parts if part.keys.own in meanings]
-    found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.keys.own]))) for part in parts}
-    return found - meanings.keys()
 
 
 def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
@@ -379,16 +380,6 @@ def _no_node(label: str, value: str) -> str:
     return f"`kubectl get nodes -l {label}={value}` lists no node"
 
 
-def _object(manifest: Manifest, kind: Kind) -> _Needed:
-    namespace, name = manifest.namespace, manifest.name
-    body = dict(manifest.body)
-    if kind.takes_work:
-        body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
-    until = kind.needed_until.replace("NAME", name).replace("SPACE", namespace)
-    parts = (manifest.kind.lower(), *filter(None, (namespace, name)))
-    return _Needed(Named("", manifest.identity), "-".join(parts), {"object": {"manifest": body}, "until": until})
-
-
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 _HEADER: Final = "# Written by gpuplan retain, whose --prune removes it unless it was edited: "
@@ -411,12 +402,6 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _is_ours(text: str) -> bool:
-    """Whether a file holds what was written; line ends may have been changed by Git."""
-    header, _, rest = text.replace("\r\n", "\n").partition("\n")
-    return header == _HEADER + _digest(rest)
-
-
 # --- What is left over -------------------------------------------------------------------------------------------
 
 
@@ -435,7 +420,8 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
             continue
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
-            is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
+            header, _, rest = file.text.replace("\r\n", "\n").partition("\n")  # Git may have changed line ends
+            is_ours = file.path.startswith(_folder(new.cluster.name)) and header == _HEADER + _digest(rest)
             needing = evidence.needing(item.what, new) if evidence is not None else None
             until, is_object = "" if named in now else item.spec.until, isinstance(item.what, RetainedObject)
             yield Leftover(file.path, str(named), until, is_ours, needing, is_object)

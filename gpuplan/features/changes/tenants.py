@@ -141,7 +141,11 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     texts = [*map(_grant, differing), *(f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided)]
     texts += bounded
     if texts:
-        less = bool(bounded) or any(_is_less(item) for item in differing)
+        less = bool(bounded) or any(
+            item.guaranteed_after < item.guaranteed_before
+            or (item.limit_after is not None and (item.limit_before is None or item.limit_after < item.limit_before))
+            for item in differing
+        )
         is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
         yield Change(
             *of(step.after, new, new.at / "quotas"),
@@ -160,12 +164,6 @@ def _grant(grant: GrantChange) -> str:
     )
     found = [f"{what} {from_to(amount(old), amount(new))}" for what, old, new in parts if old != new]
     return f"{grant.pool} {grant.unit}: {', '.join(found)}"
-
-
-def _is_less(grant: GrantChange) -> bool:
-    before, after = grant.limit_before, grant.limit_after
-    is_tighter = after is not None and (before is None or after < before)
-    return is_tighter or grant.guaranteed_after < grant.guaranteed_before
 
 
 def _class_texts(old: Quota, new: Quota) -> Iterator[str]:

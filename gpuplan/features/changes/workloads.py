@@ -49,7 +49,11 @@ def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iter
     moved = found
 
     def added(step: Step, new: Workload) -> Iterator[Change]:
-        return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
+        what = f"workload is added: {count(new.most_pods, 'pod')} at most"
+        effect = f"its pods take units of its tenant's quota; {NOTHING_RUNS}"
+        undo = "reverting removes it, and ends its pods"
+        change = Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, undo)
+        yield _with_requests(change, moved.get(_key(new), ()))
 
     objects: dict[Subject, list[ObjectChange]] = {}
     for item in object_changes:
@@ -79,12 +83,6 @@ def _with_requests(change: Change, moved: Sequence[str]) -> Change:
         return change
     effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
     return change._replace(effect=effect, change_class=worst((change.change_class, ChangeClass.ADMISSION)))
-
-
-def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
-    what = f"workload is added: {count(new.most_pods, 'pod')} at most"
-    effect = f"its pods take units of its tenant's quota; {NOTHING_RUNS}"
-    yield Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, "reverting removes it, and ends its pods")
 
 
 def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:

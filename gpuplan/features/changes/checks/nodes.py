@@ -16,7 +16,6 @@ from gpuplan.compiler.planning.node_features import writes_nfd
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
-    Cluster,
     Layout,
     Mig,
     Plan,
@@ -290,13 +289,16 @@ def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> 
     is_partitioned = _is_partitioned(old)
     is_shared = any(part.shares is not None and part.nodes.count for part in old.parts)
     label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
+    otherwise = _UNCONFIGURED
+    if is_plugin_config_gone(step, old):
+        otherwise = f"the operator's sync takes their configuration away first: {without_file(step)}"
     yield Finding(
         name_of_cluster(step) if new is None else chosen_by(new).key,
         f"{verb(leaving.nodes, 'loses', 'lose')} the label `{label}`: pool `{old.name}` "
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, old) else _UNCONFIGURED,
+            _DISSOLVED if is_partitioned else otherwise,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
             *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
             *pods_note(there),
@@ -304,10 +306,6 @@ def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> 
         help=_DRAINED,
         severity=None if is_partitioned or is_shared else Severity.WARNING,
     )
-
-
-def _gone(step: Step) -> str:
-    return f"the operator's sync takes their configuration away first: {without_file(step)}"
 
 
 def _labelled_otherwise(step: Step) -> Iterator[Finding]:
@@ -324,7 +322,10 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
         help_ = "have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`"
         message = "nodes lose their labels with Node Feature Discovery, which is no longer installed"
         label = "installed until now"
-    if pools and (old.spec.node_labels is not new.spec.node_labels or _loses_nfd(old, new)):
+    # If the operator moves, more than labels is removed.
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
+    loses_nfd = stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
+    if pools and (old.spec.node_labels is not new.spec.node_labels or loses_nfd):
         yield Finding(
             at,
             message,
@@ -333,12 +334,6 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
             help=help_,
             severity=None if is_partitioned else Severity.WARNING,
         )
-
-
-def _loses_nfd(old: Cluster, new: Cluster) -> bool:
-    """Whether it is removed while the operator stays; where the operator moves, more than labels is removed."""
-    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
-    return stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
 
 
 def _is_partitioned(pool: Pool) -> bool:

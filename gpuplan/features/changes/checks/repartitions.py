@@ -23,7 +23,6 @@ from gpuplan.compiler.planning.plan import (
     Fraction,
     Mig,
     Mps,
-    Plan,
     Pool,
     TimeSlicing,
     Total,
@@ -203,12 +202,14 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
             continue
         told.add(bad.pools)
         was, to = bad.pools
+        cluster = step.after.cluster
+        syncers = "Applications" if cluster.argocd else "Kustomizations" if cluster.flux else "folders"
         is_partitioned = bad.hazard is Hazard.UNLABELLED
         yield Finding(
             chosen_by(bad.to).key if bad.to is not None else name_of_cluster(step),
             f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
             f"{verb(bad.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
-            label=f"two {_syncers(step.after)} label them in turn",
+            label=f"two {syncers} label them in turn",
             notes=(bad.text, _UNPARTITIONED if is_partitioned else _UNCONFIGURED, *pods_note(there)),
             help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
             f"`{to}` are there",
@@ -217,12 +218,6 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
 
 _UNPARTITIONED: Final = f"where there is no `{MIG_CONFIG_LABEL}`, the operator may write `all-disabled`"
 _UNCONFIGURED: Final = f"where there is no `{DEVICE_PLUGIN_CONFIG_LABEL}`, GPUs are published whole"
-
-
-def _syncers(plan: Plan) -> str:
-    if plan.cluster.argocd is not None:
-        return "Applications"
-    return "Kustomizations" if plan.cluster.flux is not None else "folders"
 
 
 # --- Files and labels --------------------------------------------------------------------------------------------

@@ -61,8 +61,18 @@ def cluster_changes(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster, step.after.cluster
     yield from changes_by_row(step, old, new)
     yield from changes_by_row(step, old.scheduler, new.scheduler)
-    for judge in (_left_out, _grace_period, _scheduler, _frameworks, _node_labels, _delivery, _monitoring):
+    for judge in (_left_out, _grace_period, _scheduler, _frameworks, _node_labels, _delivery):
         yield from judge(step)
+    place = new.monitoring or old.monitoring
+    if place is not None and not means_same(old.monitoring, new.monitoring):
+        stays = old.monitoring is not None and new.monitoring is not None
+        yield Change(
+            *of(step.after, new, place.at),
+            ChangeClass.METADATA,
+            "monitoring changes" if stays else "monitoring is added" if new.monitoring else "monitoring is removed",
+            f"alerts and dashboards differ; {NOTHING_RUNS}",
+            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if stays else (Stage.SCHEDULING,))),
+        )
 
 
 # --- Kubernetes and the scheduler --------------------------------------------------------------------------------
@@ -235,16 +245,3 @@ _ROOT_GOES: Final = (
     "each Application syncs by itself again, in any order; what applied the root applies them, and a person deletes it",
     REVERT,
 )
-
-
-def _monitoring(step: Step) -> Iterator[Change]:
-    old, new = step.before.cluster.monitoring, step.after.cluster.monitoring
-    place = new or old
-    if place is not None and not means_same(old, new):
-        yield Change(
-            *of(step.after, step.after.cluster, place.at),
-            ChangeClass.METADATA,
-            "monitoring changes" if old and new else "monitoring is added" if new else "monitoring is removed",
-            f"alerts and dashboards differ; {NOTHING_RUNS}",
-            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if old and new else (Stage.SCHEDULING,))),
-        )

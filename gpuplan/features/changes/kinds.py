@@ -156,11 +156,6 @@ def _by_folder(pair: Pair) -> ChangeClass:
     return ChangeClass.DESTRUCTIVE if pair.after is None and found is not ChangeClass.METADATA else found
 
 
-def _unless_watching(pair: Pair) -> ChangeClass:
-    is_watching = class_of_stage(pair.folder) is ChangeClass.METADATA
-    return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
-
-
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
@@ -326,7 +321,9 @@ def _judge(disturbance: Disturbance, pair: Pair) -> ChangeClass:
 
 
 JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
-    Judgement.ADMISSION_UNLESS_WATCHING: _unless_watching,
+    Judgement.ADMISSION_UNLESS_WATCHING: lambda pair: (
+        ChangeClass.METADATA if class_of_stage(pair.folder) is ChangeClass.METADATA else ChangeClass.ADMISSION
+    ),
     Judgement.BY_FOLDER: _by_folder,
     Judgement.CHARTS: _charts,
     Judgement.NODE_LABELS: _node_labels,

@@ -54,16 +54,16 @@ class Edits:
         return next((self._found[key][0].at for key in self._order(own) if key in self._found), at)
 
     def find(self, sources: Iterable[Origin]) -> Origin | None:
-        """The first edit of what one of these places says."""
+        """Return the first edit of what one of these places says, of a part of it, or of what it is a part of."""
         if not self._found:
             return None
-        return next((found for source in sources if (found := self._at(source)) is not None), None)
-
-    def _at(self, source: Origin) -> Origin | None:
-        """The first edit of what a place says, of a part of it, or of what it is a part of."""
-        document = document_of(source)
-        edits = self._found.get(_key(document), ()) if document is not None else ()
-        return next((edit.at for edit in edits if _is_along(source.path, edit.route)), None)
+        for source in sources:
+            document = document_of(source)
+            for edit in self._found.get(_key(document), ()) if document is not None else ():
+                length = min(len(source.path), len(edit.route))
+                if source.path[:length] == edit.route[:length]:
+                    return edit.at
+        return None
 
     def _order(self, key: _Key) -> Iterator[_Key]:
         if key[0] != "Cluster":
@@ -76,11 +76,6 @@ class Edits:
             for origin, part in _parts(plan):
                 if (document := document_of(origin)) and _key(document) == key:
                     yield from (_key(found) for found in map(document_of, _origins(part)) if found)
-
-
-def _is_along(one: Path, other: Path) -> bool:
-    length = min(len(one), len(other))
-    return one[:length] == other[:length]
 
 
 def is_of(plan: Plan, at: Origin) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.base.bodies import section
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
@@ -380,19 +381,16 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
     """Whether the file says more than steps of a rollout do."""
     if not os.path.lexists(path):
         return False
-    documents, _ = read_text(str(path), path.read_text(encoding="utf-8"))
-    return not all(_is_own(document, pool) for document in documents)
-
-
-def _is_own(document: Document, pool: Pool) -> bool:
-    spec = document.data.get("spec")
-    if not isinstance(spec, dict):
-        return False
-    if document.kind == "Pool":
-        return document.name == pool.name and not set(spec) - set(_PARTS)
-    config = spec.get("devicePluginConfig")
-    key = config.get("key") if isinstance(config, dict) else None
-    return document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
+    for document in read_text(str(path), path.read_text(encoding="utf-8"))[0]:
+        spec = document.data.get("spec")
+        if not isinstance(spec, dict):
+            return True
+        key = section(spec, "devicePluginConfig").get("key")
+        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(_PARTS)
+        is_kept = document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
+        if not (is_step or is_kept):
+            return True
+    return False
 
 
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------

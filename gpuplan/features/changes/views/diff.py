@@ -417,15 +417,11 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join((*_head(diff), *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
+    change_class, _, rest = verdict(diff).partition(": ")
+    head = [f"## gpuplan: {change_class}\n\n{prose(rest)}\n", *(f"\n{prose(note)}\n" for note in notes(diff))]
+    start = "".join((*head, *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
-
-
-def _head(diff: Diff) -> Iterator[str]:
-    change_class, _, rest = verdict(diff).partition(": ")
-    yield f"## gpuplan: {change_class}\n\n{prose(rest)}\n"
-    yield from (f"\n{prose(note)}\n" for note in notes(diff))
 
 
 def _table(rows: list[str], total: int) -> Iterator[str]:

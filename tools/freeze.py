@@ -190,10 +190,11 @@ def _below(folder: str, files: Texts) -> dict[str, str]:
 def platforms() -> Iterator[Platform]:
     """The example, all that tests have as folders or files, and drawn ones."""
     yield platform_in(ROOT, "example")
-    for overlays in sorted(path for top in ("repositories", "seeds") for path in ROOT.glob(f"tests/{top}/**/overlays")):
-        yield platform_in(overlays.parent, overlays.parent.relative_to(ROOT / "tests").as_posix())
-    tops = ("acting", "features/tracing")
-    for path in sorted(path for top in tops for path in ROOT.glob(f"tests/{top}/platforms/*.yaml")):
+    for overlays in sorted(
+        path for top in ("repositories", "seeds") for path in ROOT.glob(f"tests/platforms/{top}/**/overlays")
+    ):
+        yield platform_in(overlays.parent, overlays.parent.relative_to(ROOT / "tests/platforms").as_posix())
+    for path in sorted(ROOT.glob("tests/laws/*/platforms/*.yaml")):
         yield _with_less(f"{path.parts[-3]}/{path.stem}", {"overlays/test/all.yaml": path.read_bytes().decode()})
     yield from drawn(DRAWN)
 
@@ -204,8 +205,8 @@ def platform_in(root: Path, name: str) -> Platform:
 
 def drawn(number: int) -> Iterator[Platform]:
     """As many drawn platforms, each with a drawn edit where it can be edited as a whole."""
-    from tests.features.changes.orders.edits import EDITS, edited
     from tests.features.live.platforms import platforms as draw
+    from tests.laws.orders.edits import EDITS, edited
 
     for found in draw(number):
         name, rng = f"drawn/{found.name}", random.Random(found.name)  # noqa: S311 - the same ones each time

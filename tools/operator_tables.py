@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from go_source import Call, Function, Mirror, calls, constants, functions, structs
 
-TABLES = Path(__file__).resolve().parents[1] / "tests/operands/tables"
+TABLES = Path(__file__).resolve().parents[1] / "tests/laws/operands/tables"
 OPERATOR = "NVIDIA/gpu-operator"
 EXPORTER = "NVIDIA/dcgm-exporter"
 FIELDS = "NVIDIA/go-dcgm"

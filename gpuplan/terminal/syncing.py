@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuplan.compiler.base.wording import joined
-from gpuplan.compiler.delivery.appliers import Applier
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import Window
 
 

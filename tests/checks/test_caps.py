@@ -12,7 +12,7 @@ def left(**quotas: str) -> dict[str, int]:
     """What is left of 16 GPUs to each tenant whose guarantee does not hold."""
     tenants = (tenant(name, f"pool: p, {quota}") for name, quota in quotas.items())
     [granted] = grants_by_unit(a_platform(pool("p"), *tenants, scheduler="kubernetes, cap: limit")).values()
-    return {found.grant.tenant.name: int(found.left) for found in shortfalls(granted, 16)}
+    return {found.grant.tenant.name: int(found.remaining) for found in shortfalls(granted, 16)}
 
 
 @pytest.mark.parametrize(

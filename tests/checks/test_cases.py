@@ -61,13 +61,13 @@ CHECKING = ("gpuplan.compiler.checks.", "gpuplan.compiler.pipeline.", "gpuplan.f
 """Where checks may be written."""
 FOUND_EVERYWHERE = frozenset(("GPU425", "GPU680"))
 """Rules that nearly every case would state: pools have no taints there, and hand-written Components are not proven."""
-ON_RESULTS = frozenset(f"GPU{number}" for number in range(681, 690))
+ON_RESULTS = frozenset(("GPU627", "GPU645", *(f"GPU{number}" for number in range(681, 690))))
 """Rules on what kustomize makes of hand-written files: they need the program."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
-def test_case(case: Path, tmp_path: Path) -> None:
-    later = lay_out(case, tmp_path)
+def check_case(case: Path, root: Path) -> None:
+    """Hold what is found in a case, which is laid out in an empty folder, against its marks: `conftest.py` calls it."""
+    later = lay_out(case, root)
     wanted = read_expected(case, later)
     if case.parent.name in ON_RESULTS or any(expected.code in ON_RESULTS for expected in wanted):
         kustomizing.need()
@@ -115,7 +115,9 @@ def test_families_are_those_of_what_finds_the_rules() -> None:
     assert found[Family.PLANNING] == {rule.code for rule in planning.RULES}
     assert found[Family.PLAN] >= {check.rule.code for check in (*checks.CHECKS, *FILE_CHECKS)}
     assert found[Family.STEP] == {"GPU718", "GPU719", *(check.rule.code for check in step_checks.CHECKS)}
-    by_result = {check.rule.code for check in PATCHED_CHECKS} - {"GPU645"}  # which patches alone can show, too
+    by_result = {check.rule.code for check in PATCHED_CHECKS} - {
+        "GPU627"
+    }  # which a patch of what is not there breaks, too
     assert found[Family.OBJECTS] >= {*by_result, *(rule.code for rule in manifests.RULES)}
     assert found[Family.OUTPUT] == {rule.code for rule in outtree.RULES}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gpuplan.compiler.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.compiler.checks.disruptions import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,18 @@ from tests.cluster.definitions import define
 from tests.cluster.example import ExampleCluster, settle
 from tests.cluster.pods import POOL_LABEL, why_pending
 from tests.cluster.processes import NotReadyError, until
-from tests.tenancy.boundaries import NETWORK, cluster, policies
-from tests.tenancy.judging import ADMINISTRATOR, CONTROLLERS, KUEUE, MEMBERS, QUEUE_GROUP, eviction, refusals, user_of
-from tests.tenancy.requests import ADMITTED, HOME, Case, Step, base, merged
+from tests.laws.tenancy.boundaries import NETWORK, cluster, policies
+from tests.laws.tenancy.judging import (
+    ADMINISTRATOR,
+    CONTROLLERS,
+    KUEUE,
+    MEMBERS,
+    QUEUE_GROUP,
+    eviction,
+    refusals,
+    user_of,
+)
+from tests.laws.tenancy.requests import ADMITTED, HOME, Case, Step, base, merged
 
 _NUMBERS: Final = count(1)
 _RBAC: Final = "rbac.authorization.k8s.io/v1"

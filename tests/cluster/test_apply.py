@@ -25,7 +25,7 @@ from tests.cluster.held import delivered_early
 from tests.cluster.processes import until
 from tests.cluster.variants import FLUX, VARIANT, make_variant, rebuild
 from tests.compiler.backends.dra.platform import POLICIES as CLAIMED
-from tests.test_four_schedulers import IN_FRACTIONS
+from tests.platforms.test_four_schedulers import IN_FRACTIONS
 
 _OF_OPENSHIFT = ("nfd.openshift.io", "operators.coreos.com")
 """Groups whose definitions only a cluster of OpenShift has."""

@@ -39,7 +39,7 @@ spec:
   monitoring: {{}}
 """
 OPERATORS = ("v24.6.2", "v24.9.2", "v25.3.4", "v25.10.1", "v26.3.3", "v26.7.0")
-"""The newest release of each line that the catalog knows, as in `tests/operands`."""
+"""The newest release of each line that the catalog knows, as in `tests/laws/operands`."""
 KAIS = ("v0.14.7", "v0.15.3", "v0.16.8", "v0.17.0")
 KUEUES = ("v0.17.8", "v0.18.6", "v0.19.2")
 

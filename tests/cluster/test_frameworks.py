@@ -1,7 +1,7 @@
 """Work of frameworks goes through Kueue as a whole, and the pods that their controllers make of it are let in and run.
 
-The controllers are played: what they make has the shape of `tests/tenancy/requests/bases.yaml`, with the template that
-Kueue has written, and comes by their own accounts.
+The controllers are played: what they make has the shape of `tests/laws/tenancy/requests/bases.yaml`, with the template
+that Kueue has written, and comes by their own accounts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tests.cluster.processes import until
 from tests.cluster.programs import need_go
 from tests.cluster.queued import counted, seen
 from tests.cluster.tenants import CUSTOM, FRAMEWORKS as ROLES, roles
-from tests.tenancy.boundaries import FRAMEWORKS
-from tests.tenancy.judging import user_of
-from tests.tenancy.requests import base, merged
+from tests.laws.tenancy.boundaries import FRAMEWORKS
+from tests.laws.tenancy.judging import user_of
+from tests.laws.tenancy.requests import base, merged
 
 Record = Callable[[str, object, object], None]
 

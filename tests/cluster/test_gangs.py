@@ -1,6 +1,6 @@
 """Two gangs that come at once, on the real Job controller and KAI-Scheduler v0.12.0: a quota parts them.
 
-All interleavings, in a model: `tests/tenancy/test_gangs.py`.
+All interleavings, in a model: `tests/laws/tenancy/test_gangs.py`.
 """
 
 from __future__ import annotations

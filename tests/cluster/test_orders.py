@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from tests.cluster.parsers import Node, Question, judge, rule_labels
-from tests.features.changes.orders.asking import build, written
-from tests.features.changes.orders.edits import NODES, edited
-from tests.features.changes.orders.oracle import MIG, PLUGIN
-from tests.features.changes.orders.platforms import Platform, gpus_of, random_platform
-from tests.features.changes.orders.publishing import counts, divided, publish
-from tests.features.changes.orders.repository import repository
-from tests.features.changes.orders.rules import labels_of
-from tests.features.changes.orders.targeted import Case, a_move
-from tests.features.changes.orders.trees import Body, Operator, Tree
+from tests.laws.orders.asking import build, written
+from tests.laws.orders.edits import NODES, edited
+from tests.laws.orders.oracle import MIG, PLUGIN
+from tests.laws.orders.platforms import Platform, gpus_of, random_platform
+from tests.laws.orders.publishing import counts, divided, publish
+from tests.laws.orders.repository import repository
+from tests.laws.orders.rules import labels_of
+from tests.laws.orders.targeted import Case, a_move
+from tests.laws.orders.trees import Body, Operator, Tree
 
 SEEDS = range(24)
 

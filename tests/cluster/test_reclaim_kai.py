@@ -30,7 +30,7 @@ from tests.cluster.lending import (
 )
 from tests.cluster.programs import need_go, release
 from tests.cluster.squatters import SQUATTERS
-from tests.tenancy.proof import reclaim_page, reclaim_path
+from tests.laws.tenancy.proof import reclaim_page, reclaim_path
 
 Record = Callable[[str, object, object], None]
 Outcomes = Mapping[Attack, Outcome]

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from tests.cluster.programs import program
-from tests.compiler.manifests.test_strategic import PATCHES, TEMPLATE, in_order, laid
+from tests.compiler.manifests.merging.test_strategic import PATCHES, TEMPLATE, in_order, laid
 
 
 def test_what_comes_of_a_patch_is_what_kubectl_makes_of_it(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.cluster.kueue_controller import kueue_release
 from tests.cluster.proof import IS_ASKED_FOR
 from tests.cluster.strictly import Item, Server, Written, drawn, example, nulls, write
 from tests.cluster.test_charts import a_kueue, render
-from tests.operands.tables import RELEASES
+from tests.laws.operands.tables import RELEASES
 from tests.platforms import pool
 
 Record = Callable[[str, object, object], None]

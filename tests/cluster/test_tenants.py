@@ -19,10 +19,10 @@ from tests.cluster.example import ExampleCluster
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.programs import need_go
 from tests.cluster.tenants import Seen, can_run, play, playground
-from tests.tenancy.boundaries import ALL_PLATFORMS, plan_of
-from tests.tenancy.judging import refusals
-from tests.tenancy.proof import page, path
-from tests.tenancy.requests import ADMITTED, OTHERS, Case, escapes, legitimate
+from tests.laws.tenancy.boundaries import ALL_PLATFORMS, plan_of
+from tests.laws.tenancy.judging import refusals
+from tests.laws.tenancy.proof import page, path
+from tests.laws.tenancy.requests import ADMITTED, OTHERS, Case, escapes, legitimate
 
 Record = Callable[[str, object, object], None]
 

@@ -142,8 +142,12 @@ def test_every_repository_of_the_tests_is_frozen(freeze: ModuleType, monkeypatch
     names = {platform.name for platform in freeze.platforms()}
 
     tests = REPOSITORY / "tests"
-    clusters = [path for top in ("repositories", "seeds") for path in (tests / top).rglob("overlays/*/cluster.yaml")]
-    assert {path.parents[2].relative_to(tests).as_posix() for path in clusters} <= names
+    clusters = [
+        path
+        for top in ("repositories", "seeds")
+        for path in (tests / "platforms" / top).rglob("overlays/*/cluster.yaml")
+    ]
+    assert {path.parents[2].relative_to(tests / "platforms").as_posix() for path in clusters} <= names
     assert {"example", "acting/plain", "tracing/kueue"} <= names
 
 

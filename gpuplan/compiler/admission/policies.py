@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.trees import unlike
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.frameworks import Framework, Says, frameworks as known_frameworks, known_to_kueue
 from gpuplan.compiler.catalog.operators import Version, parse_version
 from gpuplan.compiler.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
-from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, unlike
+from gpuplan.compiler.manifests.provenance import Links, Routes, chosen
 from gpuplan.compiler.manifests.templates import Row, read_rows
 from gpuplan.compiler.planning.amounts import counted_pools
 from gpuplan.compiler.planning.boundary import Barrier, barriers
@@ -521,7 +522,7 @@ def trace_policy(plan: Plan, name: str) -> Routes:
     body = _policy(name, setting).body
     for other, links in _otherwise(plan, setting):
         if name in _rows(other) and not (is_of_scheduler and other.scheduler is not setting.scheduler):
-            for route in unlike(body, _policy(name, other).body):
+            for route, _, _ in unlike(body, _policy(name, other).body):
                 yield route, links
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from gpuplan.compiler.base.aliases import has_few_aliases
-from gpuplan.compiler.base.depth import is_deep
+from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, is_deep
 from gpuplan.compiler.base.diagnostics import Path
 
 
@@ -56,16 +57,52 @@ MAX_TEXT: Final = 3 * 2**19
 
 
 def read_text(value: object) -> list[object]:
-    """The documents of a YAML text inside a value; none where it is no text or cannot be read."""
+    """Return the documents of a YAML text inside a value, or none if it is no text or cannot be read."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return []
     import yaml
 
     try:
-        is_small = not is_deep(value) and has_few_aliases(value)
-        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if is_small else []
-    except (yaml.YAMLError, ValueError):  # PyYAML lets through the errors of dates that do not exist
+        return load_documents(value) if has_few_aliases(value) else []
+    except (UnreadableTextError, yaml.YAMLError):
         return []
+
+
+MAX_PARTS: Final = 400_000
+"""The schemas and values in one definition, aliases followed. The largest that is known has some ten thousand."""
+
+
+class UnreadableTextError(Exception):
+    """What is wrong with a file as a whole, in words that go on from ``file cannot be used:``."""
+
+
+def load_documents(text: str) -> list[object]:
+    """Return the documents of a text that anybody may have written.
+
+    Raise `UnreadableTextError` if they cannot be gone through.
+    """
+    import yaml
+
+    try:
+        if is_deep(text):
+            raise UnreadableTextError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
+        if "<<" in text and not has_few_aliases(text, MAX_PARTS):
+            raise UnreadableTextError(f"aliases stand for more than {MAX_PARTS:,} values, and are merged")
+        return list(yaml.load_all(text, Loader=_loader()))
+    # Beside its own errors PyYAML lets through what the constructors of numbers, dates and mappings raise.
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
+        raise UnreadableTextError(f"it is not YAML: {' '.join(str(error).split())}") from error
+
+
+@cache
+def _loader() -> type:
+    """Return PyYAML's loader, for which `=` is a text like any other: Alertmanager matches by this operator."""
+    import yaml
+
+    loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+    loader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)
+    made: type = loader
+    return made
 
 
 def is_yaml(value: str) -> bool:

@@ -1,8 +1,8 @@
-"""Checks on what admission cannot stop, or stops by surprise (GPU420-425, GPU520-529)."""
+"""Checks on what admission cannot stop, or stops by surprise, and on RDMA (GPU420-425, GPU466-469, GPU520-522)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.admission import known_rules, left_out, rules_of_queues
@@ -10,10 +10,11 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of
-from gpuplan.compiler.planning.grants import has_admission_policies
+from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.compiler.planning.hand_files import read
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool, PriorityClass, Tenant
-from gpuplan.compiler.policy.models import Cap, NodeLabels, PodSecurity
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool
+from gpuplan.compiler.planning.rdma import is_held_by_rules
+from gpuplan.compiler.policy.models import Cap, NodeLabels, Platform, PodSecurity
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
 
@@ -41,6 +42,7 @@ def rule_cannot_be_left_out(plan: Plan) -> Iterator[Finding]:
             yield Finding(at, message, label="leaves nothing out", notes=(note,), help="remove it")
 
 
+_ONLY_CAP: Final = "the queue is the only cap: `scheduler.cap: limit` has a ResourceQuota beside it"
 _WHERE: Final = "docs/admission-rules.md lists the optional rules"
 
 
@@ -55,22 +57,19 @@ def rule_left_out(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Remove the name once no tenant needs it. Where it stays, ignore this finding with a comment that says why.
     """
-    left = {rule.name: rule for rule in left_out(plan)}
+    without = {rule.name: rule for rule in left_out(plan)}
     for index, name in enumerate(plan.cluster.spec.admission.without):
-        if name in left:
+        if name in without:
             yield Finding(
                 plan.cluster.at / "admission" / "without" / index,
-                f"without the admission rule `{name}` {left[name].optional}",
+                f"without the admission rule `{name}` {without[name].optional}",
                 label="left out",
-                notes=(f"it says: {left[name].message}", *_second_walls(plan, name)),
+                notes=(
+                    f"it says: {without[name].message}",
+                    *((_ONLY_CAP,) if plan.cluster.cap is Cap.QUEUE and name in rules_of_queues() else ()),
+                ),
                 help=f"remove `{name}`, or ignore this finding with the reason",
             )
-
-
-def _second_walls(plan: Plan, name: str) -> Iterator[str]:
-    """What else there would be to cap a tenant that goes around its queue."""
-    if plan.cluster.cap is Cap.QUEUE and name in rules_of_queues():
-        yield "the queue is the only cap: `scheduler.cap: limit` has a ResourceQuota beside it"
 
 
 # --- Nodes that keep nobody off ----------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ def _named(pools: Sequence[Pool]) -> str:
 
 
 def _tainting(pool: Pool) -> str:
-    """What to type for one pool, with its own taint or the usual one."""
+    """Return what to type for one pool, with its own taint or the usual one."""
     taint = next(iter(pool.barrier), None)
     text = f"{taint.key}={taint.value}:{taint.effect.value}" if taint else f"{GPU_RESOURCE}=present:NoSchedule"
     command = f"kubectl taint nodes -l {POOL_LABEL}={pool.name} {text}"
@@ -169,25 +168,22 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     """
     if not plan.scheduler.evicts_by_priority_alone:
         return
-    without = max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
-    evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]
+    without = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
+    evicting = [each for each in plan.priority_classes if each.spec.preempts and each.spec.value > without]
+    evicting.sort(key=lambda priority: priority.spec.value)
     for tenant in plan.tenants if evicting else ():
         uses_gpus = tenant.has_work and tenant.quotas
         if uses_gpus and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
-            yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.spec.value))
-
-
-def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]) -> Finding:
-    return Finding(
-        name_of(tenant.at),
-        f"pods of tenant `{tenant.name}` can be evicted by pods of {listing([found.name for found in evicting])}",
-        label="may name no priority class",
-        related=tuple(
-            Label(found.at / "value", f"evicts any lower value than {found.spec.value}") for found in evicting
-        ),
-        notes=(f"pods that name no class have the priority {value}",),
-        help=f"add `priorityClasses: [{evicting[0].name}]`",
-    )
+            yield Finding(
+                name_of(tenant.at),
+                f"pods of tenant `{tenant.name}` can be evicted by pods of {listing([each.name for each in evicting])}",
+                label="may name no priority class",
+                related=tuple(
+                    Label(each.at / "value", f"evicts any lower value than {each.spec.value}") for each in evicting
+                ),
+                notes=(f"pods that name no class have the priority {without}",),
+                help=f"add `priorityClasses: [{evicting[0].name}]`",
+            )
 
 
 @check("GPU522", "default-class-not-in-policy")
@@ -201,15 +197,144 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the class as a PriorityClass document with `default: true`: tenants' pods may then have its value.
     """
-    has_default = any(found.spec.default for found in plan.priority_classes)
+    has_default = any(written.spec.default for written in plan.priority_classes)
     is_judged = plan.tenants and has_admission_policies(plan.cluster) and not has_default
-    for found in read(plan).of_kind("PriorityClass") if is_judged else ():
-        value = found.body.get("value")
-        if found.body.get("globalDefault") is True and isinstance(value, int) and value > 0:
+    for written in read(plan).of_kind("PriorityClass") if is_judged else ():
+        value = written.body.get("value")
+        if written.body.get("globalDefault") is True and isinstance(value, int) and value > 0:
             yield Finding(
-                found.place("globalDefault"),
-                f"pods of tenants that name no class get `{found.name}` and are refused",
+                written.place("globalDefault"),
+                f"pods of tenants that name no class get `{written.name}` and are refused",
                 label=f"raises them from 0 to {value}",
                 notes=("tenants' pods may have the classes of their tenant, or none that gives priority",),
-                help=f"write a PriorityClass document `{found.name}` with `default: true` in the policy",
+                help=f"write a PriorityClass document `{written.name}` with `default: true` in the policy",
+            )
+
+
+@check("GPU466", "rdma-needs-admission-policies")
+def rdma_needs_admission_policies(plan: Plan) -> Iterator[Finding]:
+    """A tenant may use RDMA on a cluster whose API server cannot hold its pods to anything else.
+
+    ## Why
+    RDMA needs the capability IPC_LOCK, and Pod Security knows no level with it but `privileged`, which forbids nothing
+    and opens every GPU of a node. So gpuplan gives the tenant's namespaces that level, and an admission policy holds
+    their pods to all else of `baseline`. Kubernetes has such policies from 1.30 on.
+
+    ## Instead
+    Upgrade the cluster to 1.30 or later, or remove `rdma`.
+    """
+    for tenant in plan.tenants:
+        if is_held_by_rules(tenant) and not has_admission_policies(plan.cluster):
+            yield Finding(
+                (tenant.at / "allow" / "rdma").key,
+                f"Kubernetes {plan.cluster.spec.kubernetes} cannot let pods of tenant `{tenant.name}` use RDMA alone",
+                label="needs the level `privileged`, and rules in its place",
+                related=(Label(plan.cluster.at / "kubernetes", "admission policies came with 1.30"),),
+                help="upgrade the cluster to 1.30 or later, or remove `rdma`",
+            )
+
+
+@check("GPU467", "rdma-beside-restricted")
+def rdma_beside_restricted(plan: Plan) -> Iterator[Finding]:
+    """A tenant may use RDMA and is held to a level of Pod Security that refuses it.
+
+    ## Why
+    The level `restricted` lets pods add no capability but NET_BIND_SERVICE. `rdma` gives them IPC_LOCK, and holds them
+    to all else of `baseline`; gpuplan has no rules for `restricted`.
+
+    ## Instead
+    Write `podSecurity: baseline`, or give the pods with RDMA a tenant of their own.
+    """
+    for tenant in plan.tenants:
+        if tenant.spec.allow.rdma and tenant.spec.allow.pod_security is PodSecurity.RESTRICTED:
+            yield Finding(
+                tenant.at / "allow" / "podSecurity",
+                f"pods of tenant `{tenant.name}` cannot use RDMA at the level `restricted`",
+                label="refuses the capability IPC_LOCK",
+                related=(Label((tenant.at / "allow" / "rdma").key, "needs it"),),
+                help="write `podSecurity: baseline`, or remove `rdma`",
+            )
+
+
+@check("GPU468", "not-a-network-resource")
+def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
+    """A tenant is granted as a network card what is none.
+
+    ## Why
+    What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
+    count it, nor any resource whose name begins with it.
+
+    Names with `nvidia.com/` are those of GPUs and of what connects them, but for what NVIDIA's network operator is told
+    to call its cards, such as `nvidia.com/hostdev`: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch` and names in
+    capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's memory.
+
+    The kubelet takes no name from a device plugin that has `kubernetes.io/` in it, or that begins with `requests.` as
+    quotas do (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes): a quota would
+    count something else.
+
+    ## Instead
+    Name the resource of the network's device plugin, such as `rdma/hca_shared_devices_a`. GPUs are granted by `quotas`.
+    """
+    gpus = gpu_resources(plan)
+    for tenant in plan.tenants:
+        for index, resource in enumerate(tenant.spec.allow.rdma):
+            if flaw := _flaw(resource, gpus):
+                yield Finding(
+                    tenant.at / "allow" / "rdma" / index,
+                    f"`{resource}` is no network resource",
+                    label=flaw,
+                    help="name the resource of the network's device plugin, and grant GPUs by `quotas`",
+                )
+
+
+_RESERVED: Final = "kubernetes.io/"
+_OF_QUOTAS: Final = "requests."
+_DEVICES: Final = (
+    "amd.com/gpu",
+    "nvidia.com/gpu",
+    "nvidia.com/imex-channel",
+    "nvidia.com/mig-",
+    "nvidia.com/nvswitch",
+    "nvidia.com/pgpu",
+)
+"""The beginnings of names that device plugins of NVIDIA and AMD give to GPUs, their parts and what connects them."""
+
+
+def _flaw(resource: str, gpus: Iterable[str]) -> str:
+    """Return why a name is that of no network card, or an empty text.
+
+    Names in capitals are boards and their shares for virtual machines (`getDeviceName` and `formatDeviceName` in
+    `pkg/device_plugin/device_plugin.go` of NVIDIA/kubevirt-gpu-device-plugin v1.6.0 and NVIDIA/sandbox-device-plugin
+    v0.0.5).
+    """
+    if _RESERVED in resource:
+        return "Kubernetes has this domain for itself"
+    if resource.startswith(_OF_QUOTAS):
+        return "how quotas begin"
+    if any(name.startswith(resource) or resource.startswith(name) for name in (*gpus, *_DEVICES)):
+        return "GPUs, or what connects them, are asked for by it"
+    domain, _, name = resource.partition("/")
+    is_of_virtual_machines = domain == "nvidia.com" and name.isupper()
+    return "how GPUs for virtual machines are called" if is_of_virtual_machines else ""
+
+
+@check("GPU469", "rdma-needs-a-security-context-constraint", Severity.NOTE)
+def rdma_needs_a_security_context_constraint(plan: Plan) -> Iterator[Finding]:
+    """On OpenShift a tenant's pods may use RDMA as far as gpuplan has a say, and need the cluster's word as well.
+
+    ## Why
+    OpenShift also holds pods to a SecurityContextConstraints. The one that everybody has, `restricted-v2`, refuses
+    IPC_LOCK, and gpuplan writes none: its own would have to fit what the cluster's owner allows.
+
+    ## Instead
+    Have a SecurityContextConstraints with IPC_LOCK among its `allowedCapabilities`, give the tenant's groups or service
+    accounts the right to `use` it, and ignore the note.
+    """
+    for tenant in plan.tenants:
+        if plan.cluster.spec.platform is Platform.OPENSHIFT and tenant.spec.allow.rdma and tenant.spec.namespaces:
+            yield Finding(
+                (tenant.at / "allow" / "rdma").key,
+                f"pods of tenant `{tenant.name}` with IPC_LOCK also need a SecurityContextConstraints that allows it",
+                label="gpuplan writes none",
+                help="write one with `allowedCapabilities: [IPC_LOCK]`, and ignore the note",
             )

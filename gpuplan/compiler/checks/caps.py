@@ -1,4 +1,4 @@
-"""What quotas amount to: caps by unit, and parts of a parent's."""
+"""Amounts of quotas: caps by unit, and parts of a parent's."""
 
 from __future__ import annotations
 
@@ -27,29 +27,27 @@ class Envelope(NamedTuple):
 
     @property
     def promised(self) -> Amount:
-        """What the children are guaranteed together."""
+        """The sum of the children's guarantees."""
         return add([quota.guaranteed for _, quota in self.children])
 
 
 def each_quota(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
-    """Every quota with the tenant that has it."""
-    for tenant in plan.tenants:
-        for quota in tenant.quotas:
-            yield tenant, quota
+    """Yield every quota with the tenant that has it."""
+    return ((tenant, quota) for tenant in plan.tenants for quota in tenant.quotas)
 
 
 def cap_field(plan: Plan) -> str:
-    """The field of a quota that says on this cluster what a tenant may use."""
+    """Return the field of a quota that says on this cluster what a tenant may use."""
     return "guaranteed" if plan.cluster.cap is Cap.GUARANTEED else "limit"
 
 
 def cap_of(plan: Plan, quota: Quota) -> Amount | None:
-    """What the tenant is meant to use at most, before it is divided among namespaces."""
+    """Return what the tenant is meant to use at most, before it is divided among namespaces."""
     return quota.guaranteed if plan.cluster.cap is Cap.GUARANTEED else quota.limit
 
 
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
-    """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
+    """Return the quotas that pods can use, by pool and unit. A tenant without namespaces has no pods."""
     found: dict[UnitKey, list[Grant]] = {}
     for tenant, quota in each_quota(plan):
         if tenant.has_work:
@@ -59,25 +57,25 @@ def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
 
 
 class Shortfall(NamedTuple):
-    """A guarantee that plain ResourceQuotas do not keep; ``left`` is what there is when all others use their caps."""
+    """A guarantee that plain ResourceQuotas do not keep. If all others use their caps, ``remaining`` units are left."""
 
     grant: Grant
-    left: Amount
+    remaining: Amount
 
 
 def shortfalls(grants: Sequence[Grant], capacity: int) -> Iterator[Shortfall]:
-    """The guarantees on one unit that whoever comes first may take away."""
+    """Yield the guarantees on one unit that whoever comes first may take away."""
     unbounded = sum(grant.cap is None for grant in grants)
     total = add([grant.cap or 0 for grant in grants])
     for grant in grants:
         others = unbounded - (grant.cap is None)
-        left = 0 if others else max(capacity - (total - (grant.cap or 0)), 0)
-        if left < grant.quota.guaranteed:
-            yield Shortfall(grant, left)
+        remaining = 0 if others else max(capacity - (total - (grant.cap or 0)), 0)
+        if remaining < grant.quota.guaranteed:
+            yield Shortfall(grant, remaining)
 
 
 def shared_caps(plan: Plan) -> Iterator[tuple[Tenant, str, tuple[Quota, ...]]]:
-    """Each tenant with several pools that a cap cannot tell apart, though it keeps the tenant from a part of one."""
+    """Yield each tenant with pools that a cap cannot tell apart, though it keeps the tenant from a part of one."""
     for tenant in plan.tenants:
         for resource, quotas in _granted_together(tenant):
             caps = [(cap_of(plan, quota), quota.unit.capacity) for quota in quotas]
@@ -86,7 +84,7 @@ def shared_caps(plan: Plan) -> Iterator[tuple[Tenant, str, tuple[Quota, ...]]]:
 
 
 def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]:
-    """The quotas on one resource or DeviceClass in several pools that some namespace may use; each set once."""
+    """Yield each set of quotas on one resource or DeviceClass in several pools that some namespace may use."""
     if len({quota.unit.asked_as for quota in tenant.quotas}) == len(tenant.quotas):
         return
     seen: set[tuple[int, ...]] = set()
@@ -104,7 +102,7 @@ def _granted_together(tenant: Tenant) -> Iterator[tuple[str, tuple[Quota, ...]]]
 
 
 def envelopes(plan: Plan) -> tuple[Envelope, ...]:
-    """The quotas that others lie within, in the order of their first child."""
+    """Return the quotas that others lie within, in the order of their first child."""
     found: dict[tuple[str, UnitKey], Envelope] = {}
     for part in plan.tree.nested_quotas:
         key = part.holder.name, part.quota.key

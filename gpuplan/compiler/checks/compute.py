@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.values import NamedTuple
@@ -18,13 +19,13 @@ from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.compiler.planning.preemption import standing_together
 from gpuplan.compiler.planning.requests import OF_NODES, asked_by_main, asked_by_pod, requests_of
-from gpuplan.compiler.planning.tree import Tree
+from gpuplan.compiler.planning.tree import NestedQuota, Tree
 
 _NOBODY = Tree(())
 
 
 def words_for(counted: Counted, amount: int) -> str:
-    """An amount in words, such as ``64 CPUs``, ``512Gi of memory``, ``1 pod``."""
+    """Return an amount in words, such as ``64 CPUs``, ``512Gi of memory``, ``1 pod``."""
     text = amount_text(counted, amount)
     match counted:
         case Counted.CPU:
@@ -35,20 +36,20 @@ def words_for(counted: Counted, amount: int) -> str:
             return count(amount, "pod")
 
 
-def _what(counted: Counted) -> str:
+def _noun(counted: Counted) -> str:
     return {Counted.CPU: "CPUs", Counted.MEMORY: "memory", Counted.PODS: "pods"}[counted]
 
 
-def _place(found: Compute, field: str = "guaranteed") -> Origin:
-    """Where a number is written: of what follows from units it is the pool that says so."""
-    return found.at if found.is_derived or found.counted is Counted.PODS else found.at / field
+def _place(compute: Compute, field: str = "guaranteed") -> Origin:
+    """Return where a number is written. The pool says what follows from units."""
+    return compute.at if compute.is_derived or compute.counted is Counted.PODS else compute.at / field
 
 
 # --- Amounts -----------------------------------------------------------------------------------------------------
 
 
 class _Written(NamedTuple):
-    """A quantity where it is written, and whose it is."""
+    """A quantity with the place that says it, and whose it is."""
 
     at: Origin
     counted: Counted
@@ -68,14 +69,14 @@ def unlikely_amount(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write CPUs as `64` or `1500m`, and memory with a unit: `512Gi`.
     """
-    for item in _written(plan):
-        if label := _flaw(item):
+    for written in _written(plan):
+        if label := _flaw(written):
             yield Finding(
-                item.at,
-                f"`{item.text}` of {item.whose} is not an amount of {_what(item.counted)}",
+                written.at,
+                f"`{written.text}` of {written.whose} is not an amount of {_noun(written.counted)}",
                 label=label,
                 help="write a number such as `64`, or thousandths such as `1500m`"
-                if item.counted is Counted.CPU
+                if written.counted is Counted.CPU
                 else "write a number with a unit, such as `512Gi`",
             )
 
@@ -85,9 +86,9 @@ _LEAST_BYTES = 2**20
 _MOST_BYTES = 2**63 - 1
 
 
-def _flaw(item: _Written) -> str:
-    exact, amount = exact_quantity(item.text) or 0, amount_of(item.counted, item.text)
-    if item.counted is Counted.CPU:
+def _flaw(written: _Written) -> str:
+    exact, amount = exact_quantity(written.text) or 0, amount_of(written.counted, written.text)
+    if written.counted is Counted.CPU:
         if amount != exact * 1000:
             return "finer than a thousandth of a CPU"
         return "more than any cluster has" if amount > _MOST_MILLICORES else ""
@@ -113,10 +114,10 @@ def _written(plan: Plan) -> Iterator[_Written]:
                 yield from _texts(texts_, counted, f"tenant `{tenant.name}`")
     for tenant in plan.tenants:
         both = {Counted.CPU: tenant.spec.containers.cpu, Counted.MEMORY: tenant.spec.containers.memory}
-        for counted, said in both.items():
+        for counted, bounds_of in both.items():
             at = tenant.at / "containers" / counted.value
-            if said:
-                of_container = ((at / "request", said.request), (at / "limit", said.limit))
+            if bounds_of:
+                of_container = ((at / "request", bounds_of.request), (at / "limit", bounds_of.limit))
                 yield from _texts(of_container, counted, f"containers of tenant `{tenant.name}`")
 
 
@@ -145,7 +146,7 @@ def reserve_is_the_node(plan: Plan) -> Iterator[Finding]:
             if has is not None and of_node(nodes, counted) == 0:
                 yield Finding(
                     at / "reserve" / counted.value,
-                    f"the reserve of pool `{pool.name}` leaves no {_what(counted)} to tenants",
+                    f"the reserve of pool `{pool.name}` leaves no {_noun(counted)} to tenants",
                     label=f"reserved: {text}",
                     related=(Label(at / counted.value, f"a node has {has}"),),
                     help=f"write less than `{has}`",
@@ -187,21 +188,17 @@ def unknown_nodes(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         for counted in OF_NODES:
-            found = _first(plan, pool, counted) if capacity(pool, counted) is None else None
-            if found:
+            held = (quota.find_compute(counted) for _, quota in each_quota(plan) if quota.pool is pool)
+            first = next(filter(None, held), None) if capacity(pool, counted) is None else None
+            if first:
                 yield Finding(
                     pool.nodes.at.key,
                     f"pool `{pool.name}` does not say how {'many' if counted is Counted.CPU else 'much'} "
-                    f"{_what(counted)} a node has",
+                    f"{_noun(counted)} a node has",
                     label=f"no `{counted.value}`",
-                    related=(Label(_place(found), f"{words_for(counted, found.guaranteed)} promised"),),
+                    related=(Label(_place(first), f"{words_for(counted, first.guaranteed)} promised"),),
                     help=f"add `{counted.value}:` to `nodes`",
                 )
-
-
-def _first(plan: Plan, pool: Pool, counted: Counted) -> Compute | None:
-    held = (quota.find_compute(counted) for _, quota in each_quota(plan) if quota.pool is pool)
-    return next(filter(None, held), None)
 
 
 # --- Sums --------------------------------------------------------------------------------------------------------
@@ -224,28 +221,25 @@ def compute_over_capacity(plan: Plan) -> Iterator[Finding]:
         for tenant, quota in plan.compute_trees.get(counted, _NOBODY).outermost:
             held.setdefault(quota.pool.name, []).append((tenant, quota))
         for pool in plan.pools:
-            there, quotas = capacity(pool, counted), held.get(pool.name, [])
-            if there and sum(int(quota.guaranteed) for _, quota in quotas) > there:
-                yield from _over_capacity(pool, counted, quotas)
+            yield from _over_capacity(pool, counted, held.get(pool.name, []))
 
 
 def _over_capacity(pool: Pool, counted: Counted, held: Sequence[tuple[Tenant, Quota]]) -> Iterator[Finding]:
-    """Where all of it follows from units it is their guarantees that are too much, which is a finding of its own."""
-    stated = [item for item in held if not _compute_of(item[1], counted).is_derived]
+    """Find guarantees that are too much. Those that all follow from units are a finding of their own."""
     there, amounts = capacity(pool, counted) or 0, [int(quota.guaranteed) for _, quota in held]
-    if not stated:
+    stated = [(tenant, quota) for tenant, quota in held if not _compute_of(quota, counted).is_derived]
+    over = sum(amounts) - there
+    if not there or over <= 0 or not stated:
         return
     tenant, quota = held[crossing(amounts, there)]
     if (tenant, quota) not in stated:
         tenant, quota = stated[-1]
-    found, over = _compute_of(quota, counted), sum(amounts) - there
-    terms = " + ".join(
-        f"`{item.name}` {amount_text(counted, part)}" for (item, _), part in zip(held, amounts, strict=True)
-    )
+    listed = zip(held, amounts, strict=True)
+    terms = " + ".join(f"`{holder.name}` {amount_text(counted, part)}" for (holder, _), part in listed)
     total, has = amount_text(counted, sum(amounts)), words_for(counted, there)
     yield Finding(
-        _place(found),
-        f"guarantees on {_what(counted)} of pool `{pool.name}` add up to {total}, and its nodes have {has}",
+        _place(_compute_of(quota, counted)),
+        f"guarantees on {_noun(counted)} of pool `{pool.name}` add up to {total}, and its nodes have {has}",
         label=f"`{tenant.name}` makes it {amount_text(counted, over)} too much",
         related=(Label(pool.nodes.at / counted.value, f"{count(pool.nodes.count, 'node')}, less the reserve: {has}"),),
         notes=(f"{terms} = {total}",) if len(held) <= 8 else (),
@@ -254,8 +248,8 @@ def _over_capacity(pool: Pool, counted: Counted, held: Sequence[tuple[Tenant, Qu
 
 
 def _compute_of(quota: Quota, counted: Counted) -> Compute:
-    """What a quota of the tree of what is counted was in the policy."""
-    return next(found for found in quota.compute if found.counted is counted)
+    """Return what a quota of a tree of CPU, memory or pods was in the policy."""
+    return next(compute for compute in quota.compute if compute.counted is counted)
 
 
 @check("GPU450", "compute-over-parent")
@@ -270,32 +264,23 @@ def compute_over_parent(plan: Plan) -> Iterator[Finding]:
     Raise the parent's guarantee, or lower those of the children.
     """
     for counted, tree in plan.compute_trees.items():
-        nested: dict[tuple[str, Origin], list[tuple[Tenant, Quota]]] = {}
-        wholes: dict[tuple[str, Origin], tuple[Tenant, Quota]] = {}
+        nested: dict[tuple[str, Origin], list[NestedQuota]] = {}
         for part in tree.nested_quotas:
-            key = part.holder.name, part.whole.at
-            wholes[key] = part.holder, part.whole
-            nested.setdefault(key, []).append((part.tenant, part.quota))
-        for key, children in nested.items():
-            yield from _over_parent(counted, *wholes[key], children)
-
-
-def _over_parent(
-    counted: Counted, parent: Tenant, whole: Quota, children: Sequence[tuple[Tenant, Quota]]
-) -> Iterator[Finding]:
-    amounts, has = [int(quota.guaranteed) for _, quota in children], int(whole.guaranteed)
-    if sum(amounts) <= has:
-        return
-    tenant, quota = children[crossing(amounts, has)]
-    held, total = amount_text(counted, has), amount_text(counted, sum(amounts))
-    yield Finding(
-        _place(_compute_of(quota, counted)),
-        f"children of `{parent.name}` have guarantees of {words_for(counted, sum(amounts))} in pool "
-        f"`{whole.pool.name}`, and it has {held}",
-        label=f"`{tenant.name}` makes it too much",
-        related=(Label(_place(_compute_of(whole, counted)), f"`{parent.name}` has {held} to divide"),),
-        help=f"raise that of `{parent.name}` to {total}, or lower those of its children",
-    )
+            nested.setdefault((part.holder.name, part.whole.at), []).append(part)
+        for parts in nested.values():
+            parent, whole, amounts = parts[0].holder, parts[0].whole, [int(part.quota.guaranteed) for part in parts]
+            if sum(amounts) <= int(whole.guaranteed):
+                continue
+            child = parts[crossing(amounts, int(whole.guaranteed))]
+            held, total = amount_text(counted, int(whole.guaranteed)), amount_text(counted, sum(amounts))
+            yield Finding(
+                _place(_compute_of(child.quota, counted)),
+                f"children of `{parent.name}` have guarantees of {words_for(counted, sum(amounts))} in pool "
+                f"`{whole.pool.name}`, and it has {held}",
+                label=f"`{child.tenant.name}` makes it too much",
+                related=(Label(_place(_compute_of(whole, counted)), f"`{parent.name}` has {held} to divide"),),
+                help=f"raise that of `{parent.name}` to {total}, or lower those of its children",
+            )
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -313,15 +298,15 @@ def compute_limit_below_guaranteed(plan: Plan) -> Iterator[Finding]:
     Raise the limit, or leave it out: it is then as high as the guarantee.
     """
     for tenant, quota in each_quota(plan):
-        for found in quota.compute:
-            if not found.is_derived and found.limit is not None and found.limit < found.guaranteed:
-                held = amount_text(found.counted, found.guaranteed)
+        for compute in quota.compute:
+            if not compute.is_derived and compute.limit is not None and compute.limit < compute.guaranteed:
+                held = amount_text(compute.counted, compute.guaranteed)
                 yield Finding(
-                    found.at / "limit",
-                    f"tenant `{tenant.name}` may use less {_of_nodes(found.counted)} of pool `{quota.pool.name}` than "
-                    "guaranteed",
-                    label=f"{amount_text(found.counted, found.limit)} at most",
-                    related=(Label(found.at / "guaranteed", f"{held} guaranteed"),),
+                    compute.at / "limit",
+                    f"tenant `{tenant.name}` may use less {_of_nodes(compute.counted)} of pool `{quota.pool.name}` "
+                    "than guaranteed",
+                    label=f"{amount_text(compute.counted, compute.limit)} at most",
+                    related=(Label(compute.at / "guaranteed", f"{held} guaranteed"),),
                     help=f"write `limit: {held}` or more, or leave it out",
                 )
 
@@ -342,32 +327,29 @@ def uncapped_compute(plan: Plan) -> Iterator[Finding]:
     State it in each quota of the tenant, or give the tenant a namespace for each pool and `split` each quota so that
     one of them has all of it. Schedulers with queues count by pool. With `onLoss: refuse` this is an error.
     """
-    if plan.scheduler.counts_tenants:
-        return
-    for tenant in plan.tenants:
+    for tenant in plan.tenants if not plan.scheduler.counts_tenants else ():
         for counted in Counted:
-            yield from _uncapped(plan, tenant, counted)
+            yield from islice(_uncapped(plan, tenant, counted), 1)
 
 
 def _uncapped(plan: Plan, tenant: Tenant, counted: Counted) -> Iterator[Finding]:
-    """The first namespace in which something bounds it and nothing caps it."""
+    """Find the namespaces in which something bounds it and nothing caps it."""
     for namespace in tenant.spec.namespaces:
         granted = [quota for quota in tenant.quotas if quota.caps[namespace] != 0]
-        stated = [found for quota in granted if (found := quota.find_compute(counted)) and found.limit is not None]
+        stated = [part for quota in granted if (part := quota.find_compute(counted)) and part.limit is not None]
         bounded = {quota.pool.name for quota in granted if quota.find_compute(counted) in stated}
         others = [quota for quota in granted if quota.pool.name not in bounded]
         if stated and others and compute_cap(tenant.quotas, namespace, counted) is None:
             names = listing(list(dict.fromkeys(quota.pool.name for quota in others)))
             yield Finding(
                 _place(stated[0]),
-                f"nothing caps the {_what(counted)} of tenant `{tenant.name}`: it has no bound in {names}",
+                f"nothing caps the {_noun(counted)} of tenant `{tenant.name}`: it has no bound in {names}",
                 label="lost",
-                related=(Label(others[0].at, f"says nothing of {_what(counted)}, or has no limit"),),
+                related=(Label(others[0].at, f"says nothing of {_noun(counted)}, or has no limit"),),
                 notes=("a ResourceQuota counts the pods of a namespace on whatever nodes they are",),
                 help=f"add `{counted.value}:` to the other quotas as well, with a limit",
                 severity=severity_of_loss(plan, Severity.WARNING),
             )
-            return
 
 
 # --- Containers that say nothing ---------------------------------------------------------------------------------
@@ -388,16 +370,16 @@ def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
     Write a `limit` of `request` or more, and of no more times that than `maxRatio`; beside it, a `request` above 0.
     """
     for tenant in plan.tenants:
-        for counted, found in defaults_of(tenant).items():
-            request, limit, ratio = found.request, found.limit, found.ratio
+        for counted, default in defaults_of(tenant).items():
+            request, limit, ratio = default.request, default.limit, default.ratio
             if request is None or limit is None:
                 continue
             least, asked = amount_text(counted, request), amount_text(counted, limit)
-            related = (Label(found.at / "request", f"{least} by default"),)
+            related = (Label(default.at / "request", f"{least} by default"),)
             message = f"containers of tenant `{tenant.name}` have {asked} of {_of_nodes(counted)} at most"
             if limit < request:
                 yield Finding(
-                    found.at / "limit",
+                    default.at / "limit",
                     f"{message} and ask for {least}",
                     label="less than the request",
                     related=related,
@@ -405,21 +387,21 @@ def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
                 )
             elif ratio is not None and request == 0:
                 yield Finding(
-                    found.at / found.request_field,
+                    default.at / default.request_field,
                     f"containers of tenant `{tenant.name}` ask for no {_of_nodes(counted)}, and a ratio needs a "
                     "request",
                     label="every container that says nothing is refused",
-                    related=(Label(found.at / "maxRatio", f"{number(ratio)} times at most"),),
-                    help=f"write `{found.request_field}: {DEFAULT_REQUESTS[counted]}` or more, or remove `maxRatio`",
+                    related=(Label(default.at / "maxRatio", f"{number(ratio)} times at most"),),
+                    help=f"write `{default.request_field}: {DEFAULT_REQUESTS[counted]}` or more, or remove `maxRatio`",
                 )
             elif ratio is not None and limit > request * ratio:
-                most = _Written(found.at / "limit", counted, amount_text(counted, int(request * ratio)), tenant.name)
+                most = _Written(default.at / "limit", counted, amount_text(counted, int(request * ratio)), tenant.name)
                 less = "raise `request`" if _flaw(most) else f"write `limit: {most.text}` or less"
                 yield Finding(
-                    found.at / "limit",
+                    default.at / "limit",
                     f"{message}, more than {number(ratio)} times the {least} that they ask for",
                     label="every container that says nothing is refused",
-                    related=(*related, Label(found.at / "maxRatio", f"{number(ratio)} times at most")),
+                    related=(*related, Label(default.at / "maxRatio", f"{number(ratio)} times at most")),
                     help=f"{less}, or raise `maxRatio`",
                 )
 
@@ -437,11 +419,11 @@ def ratio_without_defaults(plan: Plan) -> Iterator[Finding]:
     Add a `limit`, and a `request` where it is to be less. Or ignore this with a comment, where everybody is to say it.
     """
     for tenant in plan.tenants:
-        for found in defaults_of(tenant).values():
-            if found.ratio is not None and found.limit is None:
-                name = _of_nodes(found.counted)
+        for default in defaults_of(tenant).values():
+            if default.ratio is not None and default.limit is None:
+                name = _of_nodes(default.counted)
                 yield Finding(
-                    found.at / "maxRatio",
+                    default.at / "maxRatio",
                     f"containers of tenant `{tenant.name}` that state no limit of {name} are refused",
                     label="a ratio needs both",
                     help="add a `limit` beside it, which they have by default",
@@ -463,13 +445,13 @@ def defaults_hide_limits(plan: Plan) -> Iterator[Finding]:
     """
     # What holds Jobs back counts them before they have pods.
     for tenant in plan.tenants if plan.scheduler.suspends_jobs else ():
-        for counted, found in defaults_of(tenant).items():
+        for counted, default in defaults_of(tenant).items():
             counting = [part for quota in tenant.quotas if (part := quota.find_compute(counted))]
-            if found.request is not None and counting:
+            if default.request is not None and counting:
                 yield Finding(
-                    found.at / found.request_field,
+                    default.at / default.request_field,
                     f"work of tenant `{tenant.name}` that states limits alone counts as a default of "
-                    f"{amount_text(counted, found.request)} {_of_nodes(counted)}",
+                    f"{amount_text(counted, default.request)} {_of_nodes(counted)}",
                     label="Kueue takes it before limits",
                     related=(Label(_place(counting[0]), "a quota that so can be passed by"),),
                     help=f"remove `{counted.value}` here, or from the quotas",
@@ -490,10 +472,10 @@ def defaults_too_large(plan: Plan) -> Iterator[Finding]:
     Write a `request` that one container needs.
     """
     for tenant in plan.tenants:
-        for counted, found in defaults_of(tenant).items():
-            if found.request is None:
+        for counted, default in defaults_of(tenant).items():
+            if default.request is None:
                 continue
-            at, asked = found.at / found.request_field, words_for(counted, found.request)
+            at, asked = default.at / default.request_field, words_for(counted, default.request)
             message = f"a container of tenant `{tenant.name}` that says nothing asks for {asked}"
             caps = [
                 compute_caps(tenant, namespace, plan.scheduler).get(counted) for namespace in tenant.spec.namespaces
@@ -502,7 +484,7 @@ def defaults_too_large(plan: Plan) -> Iterator[Finding]:
             counting = [part for quota in tenant.quotas if (part := quota.find_compute(counted))]
             sizes = [(of_node(quota.pool.spec.nodes, counted), quota.pool) for quota in tenant.quotas]
             known = [(size, pool) for size, pool in sizes if size is not None]
-            if cap is not None and None not in caps and counting and found.request > cap:
+            if cap is not None and None not in caps and counting and default.request > cap:
                 yield Finding(
                     at,
                     f"{message}, and the tenant may use {amount_text(counted, cap)}",
@@ -510,8 +492,8 @@ def defaults_too_large(plan: Plan) -> Iterator[Finding]:
                     related=(Label(_place(counting[0], "limit"), "its quota"),),
                     help=f"write `request: {DEFAULT_REQUESTS[counted]}`, or what a container needs",
                 )
-            elif known and len(known) == len(sizes) and found.request > max(size for size, _ in known):
-                has, pool = max(known, key=lambda item: item[0])
+            elif known and len(known) == len(sizes) and default.request > max(size for size, _ in known):
+                has, pool = max(known, key=itemgetter(0))
                 yield Finding(
                     at,
                     f"{message}, and a node of pool `{pool.name}` has {amount_text(counted, has)}",
@@ -538,27 +520,25 @@ def pod_larger_than_a_node(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         for counted, asked in _asked(workload).items():
             sizes = [(of_node(pool.spec.nodes, counted), pool) for pool in reach(plan, workload)]
-            has, pool = max(
-                ((asked if size is None else size, pool) for size, pool in sizes), key=lambda found: found[0]
-            )
+            has, pool = max(((asked if size is None else size, pool) for size, pool in sizes), key=itemgetter(0))
             if asked > has:
+                requests, main, excess = requests_of(workload, counted), asked_by_main(workload, counted), asked - has
+                is_a_sum = all(request.goes_on for request in requests)
                 yield Finding(
                     _asked_at(workload, counted),
                     f"a pod of `{workload.name}` asks for {words_for(counted, asked)}, and a node of pool "
                     f"`{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node",
                     related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
-                    notes=tuple(_each_container(workload, counted)),
-                    help=_less(workload, counted, asked - has),
+                    notes=tuple(
+                        f"`{request.container or MAIN_CONTAINER}`: {words_for(counted, request.amount)}"
+                        for request in requests
+                        if len(requests) > 1
+                    ),
+                    help=f"write `{counted.value}: {amount_text(counted, main.amount - excess)}` or less"
+                    if main and is_a_sum and main.amount > excess
+                    else f"ask for {words_for(counted, excess)} less in the containers of a pod",
                 )
-
-
-def _less(workload: Workload, counted: Counted, excess: int) -> str:
-    main = asked_by_main(workload, counted)
-    is_a_sum = all(request.goes_on for request in requests_of(workload, counted))
-    if main and is_a_sum and main.amount > excess:
-        return f"write `{counted.value}: {amount_text(counted, main.amount - excess)}` or less"
-    return f"ask for {words_for(counted, excess)} less in the containers of a pod"
 
 
 @check("GPU454", "workloads-over-compute")
@@ -586,45 +566,47 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
         for (name, pool), workloads in held.items():
             holder = next(tenant for tenant in plan.tenants if tenant.name == name)
             groups = standing_together(plan.scheduler, workloads) if plan.scheduler.counts_tenants else (workloads,)
-            found = (finding for group in groups for finding in _over_compute(holder, pool, counted, group))
-            yield from islice(found, 1)
+            findings = (finding for group in groups for finding in _over_compute(holder, pool, counted, group))
+            yield from islice(findings, 1)
         yield from _over_namespaces(plan, counted)
 
 
 def _over_namespaces(plan: Plan, counted: Counted) -> Iterator[Finding]:
-    """What a ResourceQuota refuses that has less than the tenant's limit: by `split`, or where guarantees cap."""
+    """Find what a ResourceQuota refuses that has less than the tenant's limit, by `split` or since guarantees cap."""
     for tenant in plan.tenants:
         for namespace in tenant.spec.namespaces:
             cap = compute_caps(tenant, namespace, plan.scheduler).get(counted)
-            workloads = [found for found in plan.workloads if found.tenant is tenant and found.namespace == namespace]
+            workloads = [each for each in plan.workloads if each.tenant is tenant and each.namespace == namespace]
             if cap is None or not workloads:
                 continue
             parts = _at_once([(workload, _most(workload, counted)) for workload in workloads])
             total = sum(amount for _, amount in parts)
             quotas = [quota for quota in tenant.quotas if quota.find_compute(counted)]
-            limits = [found.limit for quota in quotas if (found := quota.find_compute(counted))]
-            is_told = None not in limits and len(limits) == 1 and total > (limits[0] or 0)
-            if total > cap and not is_told:
+            limits = [part.limit for quota in quotas if (part := quota.find_compute(counted))]
+            is_reported = None not in limits and len(limits) == 1 and total > (limits[0] or 0)
+            if total > cap and not is_reported:
                 workload, _ = parts[crossing([amount for _, amount in parts], cap)]
                 yield Finding(
                     workload.pods_at if counted is Counted.PODS else _asked_at(workload, counted),
                     f"workloads in namespace `{namespace}` ask for {words_for(counted, total)}, and pods there may use "
                     f"{amount_text(counted, cap)}",
                     label=f"`{workload.name}` makes it too much",
-                    related=tuple(Label(_cap_at(quota, counted, namespace), "its part") for quota in quotas[:2]),
+                    related=tuple(
+                        Label(
+                            quota.at / "split" / namespace if namespace in quota.split else _place_of(quota, counted),
+                            "its part",
+                        )
+                        for quota in quotas[:2]
+                    ),
                     help="ask for less, or give the namespace a larger part in `split`"
                     if quotas[0].split
                     else f"ask for less, or raise what is capped to `{amount_text(counted, total)}`",
                 )
 
 
-def _cap_at(quota: Quota, counted: Counted, namespace: str) -> Origin:
-    return quota.at / "split" / namespace if namespace in quota.split else _place_of(quota, counted)
-
-
 def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequence[Workload]) -> Iterator[Finding]:
     bounds = [quota.find_compute(counted) for quota in holder.quotas if quota.pool.name == pool]
-    limits = [found.limit for found in bounds if found and found.limit is not None]
+    limits = [bound.limit for bound in bounds if bound and bound.limit is not None]
     first = next(filter(None, bounds), None)
     if first is None or len(limits) < len(bounds):
         return
@@ -640,8 +622,8 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
             label=f"`{workload.name}` makes it too much",
             related=(Label(_place(first, "limit"), f"{amount_text(counted, bound)} at most"),),
             notes=tuple(
-                f"`{item.name}`: {count(item.most_pods, 'pod')}, {words_for(counted, amount)}"
-                for item, amount in largest
+                f"`{each.name}`: {count(each.most_pods, 'pod')}, {words_for(counted, amount)}"
+                for each, amount in largest
                 if counted is not Counted.PODS
             ),
             help=f"ask for less, or raise the limit to `{amount_text(counted, total)}`",
@@ -649,34 +631,27 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
 
 
 def _at_once(parts: Sequence[tuple[Workload, int]]) -> list[tuple[Workload, int]]:
-    """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
+    """Return what has to fit together though jobs take turns: all services, and the largest of the jobs."""
     jobs = [part for part in parts if part[0].ends]
     largest = [max(jobs, key=lambda part: part[1])] if jobs else []
     return [*(part for part in parts if part not in jobs), *largest]
 
 
 def _most(workload: Workload, counted: Counted) -> int:
-    """What all pods take at most; nothing where the workload does not say it."""
+    """Return what all pods take at most, or 0 if the workload does not say it."""
     return workload.most_pods * (1 if counted is Counted.PODS else _asked(workload).get(counted, 0))
 
 
 def _asked(workload: Workload) -> Mapping[Counted, int]:
-    """What each pod asks for, by itself or by default; what is no quantity is reported for itself."""
-    found = {counted: asked_by_pod(workload, counted) for counted in OF_NODES}
-    return {counted: amount for counted, amount in found.items() if amount is not None}
+    """Return what each pod asks for, by itself or by default. A text that is no quantity is reported for itself."""
+    asked = {counted: asked_by_pod(workload, counted) for counted in OF_NODES}
+    return {counted: amount for counted, amount in asked.items() if amount is not None}
 
 
 def _asked_at(workload: Workload, counted: Counted) -> Origin:
-    """Where a workload says what a pod asks for, or else its tenant."""
+    """Return where a workload says what a pod asks for, or else its tenant."""
     main = asked_by_main(workload, counted)
     return main.at if main else requests_of(workload, counted)[0].at
-
-
-def _each_container(workload: Workload, counted: Counted) -> Iterator[str]:
-    """The proof of what a pod asks for that has several containers."""
-    found = requests_of(workload, counted)
-    for request in found if len(found) > 1 else ():
-        yield f"`{request.container or MAIN_CONTAINER}`: {words_for(counted, request.amount)}"
 
 
 @check("GPU455", "uncounted-workload", Severity.NOTE)
@@ -698,7 +673,7 @@ def uncounted_workload(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     name_of(workload.at),
                     f"workload `{workload.name}` does not say how {'many' if counted is Counted.CPU else 'much'} "
-                    f"{_what(counted)} a pod needs",
+                    f"{_noun(counted)} a pod needs",
                     label=f"no `{counted.value}`",
                     related=(Label(_place_of(quota, counted), f"`{workload.tenant.name}` has a quota of it"),),
                     notes=(f"its units are {words_for(counted, part)} of a node",) if part else (),
@@ -707,5 +682,5 @@ def uncounted_workload(plan: Plan) -> Iterator[Finding]:
 
 
 def _place_of(quota: Quota, counted: Counted) -> Origin:
-    found = quota.find_compute(counted)
-    return _place(found) if found else quota.at
+    compute = quota.find_compute(counted)
+    return _place(compute) if compute else quota.at

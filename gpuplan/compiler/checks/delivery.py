@@ -1,4 +1,4 @@
-"""Checks on who syncs a cluster, and on what Argo CD and Flux are told (GPU650-664, GPU676)."""
+"""Checks on who syncs a cluster, and on what Argo CD and Flux are told (GPU650-656, GPU658-664, GPU676-679)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.checks.node_labels import key_fault, label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.sync_names import namespace_name, sync_name
-from gpuplan.compiler.policy.models import Approval, Destination, Install, NodeLabels
+from gpuplan.compiler.policy.models import Approval, Destination, Install
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
 
@@ -41,34 +42,10 @@ def two_tools_sync(plan: Plan) -> Iterator[Finding]:
         )
 
 
-@check("GPU657", "windows-nobody-keeps", Severity.WARNING)
-def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
-    """A pool has windows for disruptions on a cluster that no tool syncs.
-
-    ## Why
-    With `argocd` the windows become sync windows of the pool's Application. Without a tool gpuplan writes folders, and
-    whoever applies them changes the nodes' labels at that very moment; nodes are repartitioned at once.
-
-    ## Instead
-    Say who syncs the cluster: `argocd` in its `Cluster` document. Or remove the windows in the cluster's overlay with
-    `disruption: {windows: []}`, and keep them by hand.
-    """
-    if plan.cluster.argocd is not None or plan.cluster.flux is not None:
-        return
-    for pool in plan.pools:
-        if pool.spec.disruption.windows:
-            yield Finding(
-                (pool.at / "disruption" / "windows").key,
-                f"nothing keeps the windows of pool `{pool.name}`",
-                label="no tool syncs the cluster",
-                help="add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",
-            )
-
-
 # --- The repository ----------------------------------------------------------------------------------------------
 
 _IN_PATTERNS = regex(r"^!|[*?\\{}\[\]]")
-"""What the AppProject takes for a pattern (`globMatch` in Argo CD's `app_project_types.go`), and reads otherwise."""
+"""The signs by which the AppProject takes a text for a pattern (`globMatch` in Argo CD's `app_project_types.go`)."""
 
 _SCP_LIKE = regex(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
 _SCHEMES = frozenset(("https", "http", "ssh", "git"))
@@ -111,7 +88,7 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
 
 
 def _chart_addresses(plan: Plan) -> Iterator[tuple[Origin, str]]:
-    """The repositories of charts that are installed, as the policy has them."""
+    """Yield the repositories of charts that are installed, as the policy has them."""
     operator, chart = plan.cluster.gpu_operator, find_chart(plan.cluster)
     if operator.spec.install is Install.HELM:
         yield operator.at / "chartRepoURL", operator.spec.chart_repo_url
@@ -140,8 +117,8 @@ def _fault(address: str) -> str:
 
 
 def _pattern_fault(text: str) -> str:
-    found = _IN_PATTERNS.search(text)
-    return f"`{found[0]}` makes it a pattern" if found else ""
+    match = _IN_PATTERNS.search(text)
+    return f"`{match[0]}` makes it a pattern" if match else ""
 
 
 @check("GPU652", "output-outside-repository")
@@ -216,7 +193,7 @@ def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
 
 
 def _destination_fault(destination: Destination) -> tuple[Path, str, str, str] | None:
-    """The field at fault, what is wrong with it, the label and the help."""
+    """Return the field at fault, the message, the label and the help."""
     name, server = destination.name, destination.server
     fault = _pattern_fault(name or server or "")
     shown = "write the name that `argocd cluster list` shows"
@@ -274,13 +251,16 @@ def root_without_order(plan: Plan) -> Iterator[Finding]:
     A root starts the syncs of pools when the GPU Operator is healthy with its new files. It does so for what is synced
     by itself: with `approval: manual`, the default of pools, a person starts a sync and chooses the order, and a pool
     with windows is synced when one opens. Where a person starts the operator's sync no pool's is in order behind it.
+    With `nodeLabels: external` Argo CD syncs no pool's nodes.
 
     ## Instead
     Leave `root` out; `gpuplan diff` says what a person syncs first. Or let Argo CD sync pools: `approval: automatic`
     without windows, where no guard is needed, and `operatorApproval: automatic`.
     """
     argocd = plan.cluster.argocd
-    if argocd is None or not argocd.spec.root or any(argocd.orders(pool) for pool in plan.pools):
+    if argocd is None or not argocd.spec.root:
+        return
+    if any(applier and applier.root for applier in (find_applier_to_nodes(plan, pool) for pool in plan.pools)):
         return
     is_operator = argocd.operator_approval is Approval.MANUAL
     yield Finding(
@@ -309,8 +289,8 @@ def shared_cluster_policy(plan: Plan) -> Iterator[Finding]:
     ClusterPolicy, write `clusterPolicyPatch: applied`.
     """
     operator = plan.cluster.gpu_operator
-    is_said = "cluster_policy_patch" in operator.spec.model_fields_set
-    if operator.spec.install is Install.EXTERNAL and plan.cluster.argocd is not None and not is_said:
+    is_stated = "cluster_policy_patch" in operator.spec.model_fields_set
+    if operator.spec.install is Install.EXTERNAL and plan.cluster.argocd is not None and not is_stated:
         yield Finding(
             operator.at / "install",
             f"Argo CD may refuse to sync `{sync_name(plan.cluster.name, Stage.GPU_OPERATOR)}`: it holds a part of the "
@@ -337,8 +317,9 @@ def labels_before_the_owner(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.argocd is None or not plan.cluster.gpu_operator.is_merged_by_owner:
         return
-    for pool in plan.pools if plan.cluster.spec.node_labels is not NodeLabels.EXTERNAL else ():
-        if pool.spec.disruption.approval is Approval.AUTOMATIC:
+    for pool in plan.pools:
+        applier = find_applier_to_nodes(plan, pool)
+        if applier is not None and applier.is_automatic:
             yield Finding(
                 pool.at / "disruption" / "approval",
                 f"labels of pool `{pool.name}` may name what the ClusterPolicy's owner has not merged",
@@ -397,45 +378,13 @@ def long_application_name(plan: Plan) -> Iterator[Finding]:
         for tenant in plan.tenants
         for index, namespace in enumerate(tenant.spec.namespaces)
     )
-    for name, at, what in names:
+    for name, at, kind in names:
         if (extra := len(name) - _LONGEST_LABEL) > 0:
             yield Finding(
                 at,
                 f"the name of the Application `{name}` has {len(name)} characters",
                 label=f"{extra} more than a label's value may have",
-                help=f"shorten the name of the {what} or of the cluster by {extra}",
-            )
-
-
-# --- Windows -----------------------------------------------------------------------------------------------------
-
-
-@check("GPU660", "windows-beyond-flux", Severity.WARNING)
-def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
-    """A pool's windows are not kept: Flux knows none.
-
-    ## Why
-    Argo CD has sync windows, Flux applies a change as soon as it sees it. A pool with `approval: automatic` would be
-    repartitioned at any time of the day, with pods on its nodes. With `approval: manual` nothing changes until a person
-    resumes the pool's Kustomization, and it is for that person to look at the clock; the finding is then a note.
-
-    ## Instead
-    Write `approval: manual`, and resume the Kustomization within the window. Where a change must come by itself, have
-    something else resume and suspend it at these times, such as a CronJob, and ignore the finding.
-    """
-    if plan.cluster.flux is None:
-        return
-    for pool in plan.pools:
-        if pool.spec.disruption.windows:
-            is_automatic = pool.spec.disruption.approval is Approval.AUTOMATIC
-            yield Finding(
-                (pool.at / "disruption" / "windows").key,
-                f"Flux does not keep the windows of pool `{pool.name}`"
-                + (": a change is applied at any time" if is_automatic else ""),
-                label="changes come at any time" if is_automatic else "for whoever resumes the Kustomization",
-                related=(Label(plan.cluster.flux.at.key, "Flux syncs the cluster"),),
-                help="write `approval: manual`" if is_automatic else "resume it within the window",
-                severity=None if is_automatic else Severity.NOTE,
+                help=f"shorten the name of the {kind} or of the cluster by {extra}",
             )
 
 

@@ -1,4 +1,4 @@
-"""Checks on how a pool's nodes are changed, by rollouts and under guards (GPU730-749)."""
+"""Checks on when and how a pool's nodes are changed: windows, rollouts, guards (GPU161-163, 657, 660, 730-749)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import warnings
 from collections.abc import Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import closest, misspelling
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.node_patterns import NodePattern, parse
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -19,10 +22,213 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     Rollout,
     Unit,
+    with_places,
 )
 from gpuplan.compiler.planning.pools import LONGEST_ROLLOUT_NAME, clashes, is_alike
 from gpuplan.compiler.planning.projects import seconds
-from gpuplan.compiler.policy.models import Guard, NodeLabels
+from gpuplan.compiler.policy.models import Guard, NodeLabels, Window
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_DAYS_OF_SHORT_MONTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+
+
+class Fault(Value):
+    """A fault of a schedule, and what to write instead."""
+
+    reason: str
+    instead: str
+
+
+class _FaultError(Exception):
+    """A fault somewhere in a schedule."""
+
+
+class _Field(Value):
+    name: str
+    least: int
+    most: int
+    words: tuple[str, ...] = ()
+
+    def number(self, text: str) -> int | None:
+        if text.lower() in self.words:
+            return self.words.index(text.lower()) + self.least
+        return _whole(text)
+
+
+_DAY = _Field("day of month", 1, 31)
+_MONTH = _Field("month", 1, 12, _MONTHS)
+_WEEKDAY = _Field("day of week", 0, 6, _WEEKDAYS)
+_FIELDS = (_Field("minute", 0, 59), _Field("hour", 0, 23), _DAY, _MONTH, _WEEKDAY)
+_EXAMPLE = "write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00"
+
+
+def find_schedule_fault(schedule: str) -> Fault | None:
+    """Return why the schedule cannot be read or never comes, or None.
+
+    The grammar is that of https://github.com/robfig/cron v3 with five fields, as Argo CD parses sync windows
+    (`SyncWindow.Validate` in pkg/apis/application/v1alpha1/types.go): Sunday is 0 and never 7, ranges do not wrap.
+    """
+    texts = schedule.split()
+    if len(texts) != len(_FIELDS):
+        return Fault(f"a schedule has five fields, this one has {len(texts)}", _EXAMPLE)
+    try:
+        fields = [
+            {value for part in text.split(",") for value in _read(field, part)}
+            for field, text in zip(_FIELDS, texts, strict=True)
+        ]
+    except _FaultError as error:
+        return Fault(*error.args)
+    _, _, days, months, _ = fields
+    if texts[4][0] in "*?" and not any(min(days) <= _DAYS_OF_SHORT_MONTHS.get(month, _DAY.most) for month in months):
+        return Fault("the window never opens: no month that it names has such a day", "write a day from 1 to 28")
+    return None
+
+
+def _read(field: _Field, text: str) -> range:
+    span, slash, step_text = text.partition("/")
+    step = _whole(step_text) if slash else 1
+    if not step:
+        raise _FaultError(f"`{text}`: the step is not a number above 0", "write a step such as `*/15`")
+    low_text, dash, high_text = span.partition("-")
+    if low_text in ("*", "?"):
+        return range(field.least, field.most + 1, step)
+    low, high = field.number(low_text), field.number(high_text or low_text)
+    if low is None or high is None or (dash and not high_text):
+        raise _FaultError(f"`{span}` is not a {field.name}", _range_of(field))
+    if min(low, high) < field.least or max(low, high) > field.most:
+        raise _FaultError(
+            f"{field.name} {max(low, high) if low >= field.least else low} does not exist", _range_of(field)
+        )
+    if high < low:
+        raise _FaultError(
+            f"the range `{span}` runs backwards", f"write `{low_text}-{field.most},{field.least}-{high_text}`"
+        )
+    return range(low, (field.most if slash and not dash else high) + 1, step)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
+def _range_of(field: _Field) -> str:
+    names = f", or {field.words[0]} to {field.words[-1]}" if field.words else ""
+    return f"write {field.least} to {field.most}{names}"
+
+
+# --- Durations ---------------------------------------------------------------------------------------------------
+
+
+def find_duration_fault(duration: str) -> Fault | None:
+    """Return why no window has this duration, or None."""
+    return None if seconds(duration) else Fault("the window never opens", "write hours, such as `4h`")
+
+
+# --- Time zones --------------------------------------------------------------------------------------------------
+
+_AREAS = regex(
+    "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US"
+)
+_WITHOUT_AREA = regex(
+    r"CET|CST6CDT|Cuba|EET|EST|EST5EDT|Egypt|Eire|GB|GB-Eire|GMT|GMT\+0|GMT-0|GMT0|Greenwich|HST|Hongkong|Iceland|Iran"
+    r"|Israel|Jamaica|Japan|Kwajalein|Libya|MET|MST|MST7MDT|NZ|NZ-CHAT|Navajo|PRC|PST8PDT|Poland|Portugal|ROC|ROK"
+    r"|Singapore|Turkey|UCT|UTC|Universal|W-SU|WET|Zulu"
+)
+_CITY = regex(r"[A-Z][A-Za-z_-]*(/[A-Z][A-Za-z_-]*)?|(GMT|UTC|UCT|GMT0|GMT[+-][0-9]{1,2})|[EMCP]ST[0-9][EMCP]DT")
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether a name has the form of a time zone. The database's version decides which cities there are."""
+    area, slash, city = name.partition("/")
+    if not slash:
+        return bool(_WITHOUT_AREA.fullmatch(name))
+    return bool(_AREAS.fullmatch(area) and _CITY.fullmatch(city))
+
+
+def find_time_zone(name: str) -> str | None:
+    """Return the time zone that a misspelt name may stand for, or None."""
+    area, slash, city = name.strip().partition("/")
+    if not slash:
+        return name.upper() if is_time_zone(name.upper()) else None
+    close = closest(area.capitalize(), _AREAS.pattern.split("|"))
+    parts = (re.split(r"[ _]+", part) for part in city.split("/"))
+    spelt = ("_".join(word[:1].upper() + word[1:] for word in words) for words in parts)
+    better = f"{close}/{'/'.join(spelt)}"
+    return better if close and is_time_zone(better) else None
+
+
+@check("GPU161", "max-unavailable-over-count", Severity.WARNING)
+def max_unavailable_over_count(plan: Plan) -> Iterator[Finding]:
+    """A pool may have more nodes disturbed at once than it has.
+
+    ## Why
+    `maxUnavailable` keeps a part of the pool at work while a change goes through. A number above `count` keeps nothing,
+    and most likely it was written for a larger pool.
+
+    ## Instead
+    Write how many nodes may be missing at once, at most `count`.
+    """
+    for pool in plan.pools:
+        if pool.spec.disruption.max_unavailable > pool.nodes.count:
+            yield Finding(
+                pool.at / "disruption" / "maxUnavailable",
+                f"more nodes of pool `{pool.name}` may be disturbed than it has",
+                label=f"more than {pool.nodes.count}",
+                related=(Label(pool.nodes.at / "count", "nodes of the pool"),),
+                help=f"write a number from 1 to {pool.nodes.count}" if pool.nodes.count > 1 else "write 1",
+            )
+
+
+@check("GPU162", "invalid-window-schedule")
+def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
+    """A maintenance window's schedule is not a cron expression, or the window never opens.
+
+    ## Why
+    Argo CD refuses a project with a schedule that it cannot parse. A window that never opens, on 31 February or for no
+    time at all, keeps every disruptive change waiting. Its parser takes five fields, counts Sunday as 0 and never as 7,
+    and lets no range run over the end: Friday to Monday is `5-6,0-1`.
+
+    ## Instead
+    Write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00.
+    """
+    for pool, at, window in _windows(plan):
+        schedule, duration = find_schedule_fault(window.schedule), find_duration_fault(window.duration)
+        for field, fault in (("schedule", schedule), ("duration", duration)):
+            if fault is not None:
+                yield Finding(
+                    at / field,
+                    f"window of pool `{pool.name}` has no valid {field}: {fault.reason}",
+                    label=f"not a {field}",
+                    help=fault.instead,
+                )
+
+
+@check("GPU163", "unknown-time-zone")
+def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
+    """A maintenance window's time zone is not a name of the IANA time zone database.
+
+    ## Why
+    Argo CD takes UTC instead of a time zone that it does not know, and says so only in its log: nodes would be
+    disturbed hours before or after the window. Abbreviations such as `CEST` and offsets such as `+02:00` are not names.
+
+    ## Instead
+    Write an area and a city, such as `Europe/Berlin`, or `UTC`.
+    """
+    for _, at, window in _windows(plan):
+        if not is_time_zone(window.time_zone):
+            zone = find_time_zone(window.time_zone)
+            yield Finding(
+                at / "timeZone",
+                f"`{window.time_zone}` is not a time zone",
+                label="not in the IANA database",
+                notes=("Argo CD would take UTC instead and only log it",),
+                help=f"write `{zone}`" if zone else "write an area and a city: `Europe/Berlin`; or `UTC`",
+            )
+
+
+def _windows(plan: Plan) -> Iterator[tuple[Pool, Origin, Window]]:
+    for pool in plan.pools:
+        yield from ((pool, *place) for place in with_places(pool.at / "disruption" / "windows", pool.windows))
 
 
 @check("GPU730", "moved-node-not-in-pool")
@@ -107,7 +313,7 @@ def rollout_mixes_units(plan: Plan) -> Iterator[Finding]:
 
 
 def unit_text(unit: Unit) -> str:
-    """A unit in words, with what tells it from another one of its name."""
+    """Return a unit in words, with what tells it from another unit of its name."""
     return f"`{unit.name}`" if unit.memory_mib is None else f"`{unit.name}` of {unit.memory_mib} MiB"
 
 
@@ -191,6 +397,73 @@ def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
     return ((pool, pool.rollout) for pool in plan.pools if pool.rollout)
 
 
+def _others_label_nodes(plan: Plan) -> tuple[Label, ...]:
+    """Return the place that says that others label the nodes, if they do."""
+    cluster = plan.cluster
+    is_external = cluster.spec.node_labels is NodeLabels.EXTERNAL
+    return (Label(cluster.at / "nodeLabels", "`external`"),) if is_external else ()
+
+
+@check("GPU657", "windows-nobody-keeps", Severity.WARNING)
+def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
+    """A pool has windows for disruptions, and no tool applies changes of its nodes.
+
+    ## Why
+    With `argocd` the windows become sync windows of the pool's Application. Without a tool gpuplan writes folders, and
+    whoever applies them changes the nodes' labels at that very moment; nodes are repartitioned at once. With
+    `nodeLabels: external` gpuplan writes a table, and whoever labels the nodes chooses the time.
+
+    ## Instead
+    Remove the windows in the cluster's overlay with `disruption: {windows: []}`, and keep them by hand. If no tool
+    syncs the cluster, say who does: `argocd` in its `Cluster` document. If others label its nodes, write
+    `nodeLabels: nfd` or `node`.
+    """
+    others = _others_label_nodes(plan)
+    for pool, at in _windowed(plan):
+        if find_applier_to_nodes(plan, pool) is None:
+            yield Finding(
+                at,
+                f"nothing keeps the windows of pool `{pool.name}`",
+                label="others label its nodes" if others else "no tool syncs the cluster",
+                related=others,
+                help="write `windows: []` in the cluster's overlay, and label the nodes within them by hand"
+                if others
+                else "add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",
+            )
+
+
+@check("GPU660", "windows-beyond-flux", Severity.WARNING)
+def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
+    """A pool's windows are not kept: Flux knows none.
+
+    ## Why
+    Argo CD has sync windows, Flux applies a change as soon as it sees it. A pool with `approval: automatic` would be
+    repartitioned at any time of the day, with pods on its nodes. With `approval: manual` nothing changes until a person
+    resumes the pool's Kustomization, and it is for that person to look at the clock; the finding is then a note.
+
+    ## Instead
+    Write `approval: manual`, and resume the Kustomization within the window. Where a change must come by itself, have
+    something else resume and suspend it at these times, such as a CronJob, and ignore the finding.
+    """
+    for pool, at in _windowed(plan):
+        applier = find_applier_to_nodes(plan, pool)
+        if plan.cluster.flux is not None and applier is not None and not applier.keeps_windows:
+            yield Finding(
+                at,
+                f"Flux does not keep the windows of pool `{pool.name}`"
+                + (": a change is applied at any time" if applier.is_automatic else ""),
+                label="changes come at any time" if applier.is_automatic else "for whoever resumes the Kustomization",
+                related=(Label(plan.cluster.flux.at.key, "Flux syncs the cluster"),),
+                help="write `approval: manual`" if applier.is_automatic else "resume it within the window",
+                severity=None if applier.is_automatic else Severity.NOTE,
+            )
+
+
+def _windowed(plan: Plan) -> Iterator[tuple[Pool, Origin]]:
+    """Yield the pools that have windows, with the place of these."""
+    return ((pool, (pool.at / "disruption" / "windows").key) for pool in plan.pools if pool.windows)
+
+
 @check("GPU740", "guard-never-runs", Severity.WARNING)
 def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     """A pool has a guard where nothing would run it.
@@ -204,22 +477,19 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     Remove the guard in this cluster's overlay with `disruption: {guard: null}`, and drain nodes before a change. Or
     have Argo CD sync the cluster, and write `nodeLabels: nfd` or `node`.
     """
-    cluster = plan.cluster
-    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
-        cause, related = "others label its nodes", [Label(cluster.at / "nodeLabels", "`external`")]
-    elif cluster.argocd is None:
-        cause = "only Argo CD runs Jobs before and after a sync"
-        related = [Label(cluster.flux.at.key, "synced by Flux")] if cluster.flux else []
-    else:
-        return
+    flux, others = plan.cluster.flux, _others_label_nodes(plan)
+    cause = "others label its nodes" if others else "only Argo CD runs Jobs before and after a sync"
+    by_flux = (Label(flux.at.key, "synced by Flux"),) if flux else ()
     for pool, at, _ in _guards(plan):
-        yield Finding(
-            at.key,
-            f"nothing runs the guard of pool `{pool.name}`: {cause}",
-            label="never runs",
-            related=tuple(related),
-            help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
-        )
+        applier = find_applier_to_nodes(plan, pool)
+        if applier is None or not applier.runs_hooks:
+            yield Finding(
+                at.key,
+                f"nothing runs the guard of pool `{pool.name}`: {cause}",
+                label="never runs",
+                related=others or by_flux,
+                help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
+            )
 
 
 @check("GPU741", "guard-has-nothing-to-guard", Severity.WARNING)
@@ -324,7 +594,7 @@ def guard_finds_no_node(plan: Plan) -> Iterator[Finding]:
 
 
 def _is_python(pattern: str) -> bool:
-    """Whether Python takes the pattern, and without a doubt: it warns of what looks like a class inside a class."""
+    """Whether Python takes the pattern without a warning, such as that of a class inside a class."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -335,6 +605,5 @@ def _is_python(pattern: str) -> bool:
 
 
 def _guards(plan: Plan) -> Iterator[tuple[Pool, Origin, Guard]]:
-    for pool in plan.pools:
-        if pool.spec.disruption.guard is not None:
-            yield pool, pool.at / "disruption" / "guard", pool.spec.disruption.guard
+    guards = ((pool, pool.spec.disruption.guard) for pool in plan.pools)
+    return ((pool, pool.at / "disruption" / "guard", guard) for pool, guard in guards if guard is not None)

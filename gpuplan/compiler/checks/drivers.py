@@ -24,7 +24,7 @@ from gpuplan.compiler.policy.models import Install, KernelModules
 
 
 def _pools(plan: Plan) -> Iterator[Pool]:
-    """Those with a driver of their own."""
+    """Yield the pools with a driver of their own."""
     return (pool for pool in plan.pools if pool.spec.driver is not None)
 
 
@@ -119,7 +119,7 @@ def pool_driver_says_nothing(plan: Plan) -> Iterator[Finding]:
     Write the version or the kernel modules that the pool is to have, or take `driver` out of it.
     """
     for pool in _pools(plan) if are_drivers_by_pool(plan) else ():
-        if not _states_version(pool) and not _states_modules(pool):
+        if pool.spec.driver and not pool.spec.driver.version and pool.spec.driver.kernel_modules is None:
             yield Finding(
                 (pool.at / "driver").key,
                 f"`driver` of pool `{pool.name}` says neither version nor kernel modules",
@@ -165,17 +165,13 @@ _OPEN_ALONE: Final = "Grace Hopper and Blackwell boards have open kernel modules
 
 
 def modules_fault(wanted: str, gpu: Gpu) -> tuple[KernelModules, str] | None:
-    """The kernel modules that drive a board which the wanted ones do not, and why."""
+    """Return the kernel modules that drive a board which the wanted ones do not, and why."""
+    is_grace_hopper = all("GH200" in product.label for product in gpu.products)
     if wanted == KernelModules.OPEN and gpu.compute_capability < _TURING:
         return KernelModules.PROPRIETARY, _SINCE_TURING
-    if wanted == KernelModules.PROPRIETARY and _needs_open(gpu):
+    if wanted == KernelModules.PROPRIETARY and (gpu.compute_capability >= _BLACKWELL or is_grace_hopper):
         return KernelModules.OPEN, _OPEN_ALONE
     return None
-
-
-def _needs_open(gpu: Gpu) -> bool:
-    is_grace_hopper = all("GH200" in product.label for product in gpu.products)
-    return gpu.compute_capability >= _BLACKWELL or is_grace_hopper
 
 
 @check("GPU486", "driver-sidecar-without-image")
@@ -259,11 +255,12 @@ def storage_driver_beside_closed_modules(plan: Plan) -> Iterator[Finding]:
 
 
 def _beside_closed_modules(plan: Plan, group: DriverGroup) -> Finding:
-    """Pools that say nothing of kernel modules have those of all other nodes, and are told of with these."""
+    """Report a driver for all its nodes, those included whose pools say nothing of kernel modules."""
     operator, pool = plan.cluster.gpu_operator, group.pool
     enabled = operator.at / "values" / "gds" / "enabled"
     served = [pool] if pool else [other for other in plan.pools if not _states_modules(other)]
-    names = [f"`{other.name}`" for other in driver_groups(plan) if other == group or _inherits(other, group)]
+    inheriting = [other for other in driver_groups(plan) if not pool and other.pool and not _states_modules(other.pool)]
+    names = [f"`{other.name}`" for other in driver_groups(plan) if other == group or other in inheriting]
     old = next((other for other in served if other.gpu.compute_capability < _TURING), None)
     if old is not None:
         help_ = "write `gds: {enabled: false}` under `gpuOperator.values`"
@@ -284,14 +281,6 @@ def _beside_closed_modules(plan: Plan, group: DriverGroup) -> Finding:
     )
 
 
-def _inherits(group: DriverGroup, of: DriverGroup) -> bool:
-    return of.pool is None and group.pool is not None and not _states_modules(group.pool)
-
-
-def _states_version(pool: Pool) -> bool:
-    return pool.spec.driver is not None and bool(pool.spec.driver.version)
-
-
 def _states_modules(pool: Pool) -> bool:
     return pool.spec.driver is not None and pool.spec.driver.kernel_modules is not None
 
@@ -301,5 +290,5 @@ _SINCE_OPEN: Final = (2, 17, 5)
 
 
 def needs_open_modules(version: str) -> bool:
-    """Whether that GPUDirect Storage wants the open kernel modules; a digest counts as a new one there."""
+    """Whether a version of GPUDirect Storage needs the open kernel modules. A digest counts as a new version."""
     return version.startswith("sha256") or (parse_version(version) or ()) >= _SINCE_OPEN

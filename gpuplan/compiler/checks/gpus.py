@@ -28,47 +28,47 @@ def gpu_described_twice(plan: Plan) -> Iterator[Finding]:
     if not plan.gpus:
         return
     known = load().all()
-    for number, own in enumerate(plan.gpus):
+    for number, model in enumerate(plan.gpus):
         others = [*known, *(other.gpu for other in plan.gpus[:number])]
-        if same := next((gpu for gpu in known if gpu.id.lower() == own.name.lower()), None):
+        if same := next((gpu for gpu in known if gpu.id.lower() == model.name.lower()), None):
             yield Finding(
-                own.at / "products",
-                f"GPU model `{own.name}` is `{same.id}` in the catalog",
+                model.at / "products",
+                f"GPU model `{model.name}` is `{same.id}` in the catalog",
                 label="described here once more",
                 help=f"remove the document, and write `gpu: {same.id}`",
             )
             continue
-        yield from _products_of_others(own, others)
-        yield from _ids_of_others(own, others)
+        yield from _products_of_others(model, others)
+        yield from _ids_of_others(model, others)
 
 
-def _products_of_others(own: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
-    other_label = "remove it" if len(own.spec.products) > 1 else "write the label that nodes with this board have"
-    for at, label in with_places(own.at / "products", own.spec.products):
+def _products_of_others(model: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
+    other_label = "remove it" if len(model.spec.products) > 1 else "write the label that nodes with this board have"
+    for at, label in with_places(model.at / "products", model.spec.products):
         same = next((gpu for gpu in others if any(label == product.label for product in gpu.products)), None)
         if same is not None:
             help_ = f"{other_label}, or remove the document and write `gpu: {same.id}` in pools"
-            yield _described(own, at, f"product label `{label}`", same, help_)
+            yield _described(model, at, f"product label `{label}`", same, help_)
 
 
-def _ids_of_others(own: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
-    """An id with a subsystem is that of one board of several: it is another one than the id alone."""
-    for (at, written), device in zip(with_places(own.at / "pci", own.spec.pci), own.gpu.pci, strict=True):
+def _ids_of_others(model: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
+    """Find PCI ids that others have. An id with a subsystem is that of one board, and differs from the id alone."""
+    for (at, written), device in zip(with_places(model.at / "pci", model.spec.pci), model.gpu.pci, strict=True):
         same = next((gpu for gpu in others if any(device.is_same(other) for other in gpu.pci)), None)
         if same is not None:
             help_ = (
                 f"remove the document and write `gpu: {same.id}` in pools, or add the subsystem that `lspci -nnv` "
                 "prints, where another board has this id too"
             )
-            yield _described(own, at, f"PCI id `{written}`", same, help_)
+            yield _described(model, at, f"PCI id `{written}`", same, help_)
 
 
-def _described(own: OwnGpu, at: Origin, what: str, same: Gpu, instead: str) -> Finding:
+def _described(model: OwnGpu, at: Origin, claim: str, same: Gpu, instead: str) -> Finding:
     related = () if same.written_at is None else (Label(same.written_at.key, f"`{same.id}` is described here"),)
     where = "the catalog has it as" if same.written_at is None else "it is that of"
     return Finding(
         at,
-        f"{what} of GPU model `{own.name}` is taken: {where} `{same.id}`",
+        f"{claim} of GPU model `{model.name}` is taken: {where} `{same.id}`",
         label=f"a board of `{same.id}`",
         related=related,
         help=instead,
@@ -87,18 +87,18 @@ def gpu_on_the_chip(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave these nodes out of the policy; NVIDIA's device plugin alone, from its own chart, runs on them.
     """
-    for own in plan.gpus:
-        if own.gpu.compute_capability in JETSON:
-            yield _on_the_chip(own.at / "computeCapability", f"GPU model `{own.name}`")
+    for model in plan.gpus:
+        if model.gpu.compute_capability in JETSON:
+            yield _on_the_chip(model.at / "computeCapability", f"GPU model `{model.name}`")
     for pool in plan.pools:
         if pool.gpu.compute_capability in JETSON and pool.gpu.written_at is None:
             yield _on_the_chip(pool.at / "gpu", f"{pool.gpu.id} of pool `{pool.name}`")
 
 
-def _on_the_chip(at: Origin, what: str) -> Finding:
+def _on_the_chip(at: Origin, title: str) -> Finding:
     return Finding(
         at,
-        f"{what} is a Jetson module, on which the GPU Operator does not run",
+        f"{title} is a Jetson module, on which the GPU Operator does not run",
         label="a GPU on the chip",
         notes=("the GPU Operator supports discrete GPUs only",),
         help="leave these nodes out; the chart of NVIDIA's device plugin alone runs on them",
@@ -118,8 +118,8 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the label as a node with whole GPUs has it, without the ending.
     """
-    for own in plan.gpus:
-        for at, label in with_places(own.at / "products", own.spec.products):
+    for model in plan.gpus:
+        for at, label in with_places(model.at / "products", model.spec.products):
             if found := SHARED_ENDING.search(label):
                 yield Finding(
                     at,
@@ -130,7 +130,7 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
 
 
 SHARED_ENDING = regex(r"-(SHARED|MIG-[0-9]+g\.[0-9]+gb.*)$")
-"""How a product label ends where GPUs are shared or divided."""
+"""The end of a product label if GPUs are shared or divided."""
 
 
 _MOST_NOTES = 3
@@ -149,12 +149,12 @@ def mig_listing_cannot_be(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Paste both outputs whole, from one board with MIG on: `nvidia-smi mig -i 0 -lgip` and `nvidia-smi mig -i 0 -lgipp`.
     """
-    for own in plan.gpus:
-        if own.faults:
-            first, *others = own.faults
+    for model in plan.gpus:
+        if model.faults:
+            first, *others = model.faults
             yield Finding(
-                (own.at / "mig").key,
-                f"MIG of GPU model `{own.name}` cannot be: {first}",
+                (model.at / "mig").key,
+                f"MIG of GPU model `{model.name}` cannot be: {first}",
                 label="not as a driver prints it",
                 notes=tuple(others[:_MOST_NOTES]),
                 help="paste both outputs whole: `nvidia-smi mig -i 0 -lgip` and `nvidia-smi mig -i 0 -lgipp`",

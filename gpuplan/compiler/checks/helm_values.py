@@ -48,7 +48,7 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
 
 
 def unread_values(values: Mapping[str, object], release: str) -> Iterator[tuple[Route, Callable[[Origin], Finding]]]:
-    """Routes to keys that a release's chart does not read, with what is said of each; without one, that none does."""
+    """Yield routes to keys that a release's chart does not read, or no chart does, with a finding for each."""
     chart = operators.chart_keys(release) if release else operators.all_chart_keys()
     unread = f"the chart of {release} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
     listed = operators.listed_values()
@@ -82,7 +82,7 @@ def _is_older(line: str, release: str) -> bool:
 
 
 def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator[tuple[Route, Keys]]:
-    """Routes to the keys that are unknown, each with those known beside it."""
+    """Yield routes to unknown keys, each with the known keys beside it."""
     for key, value in values.items():
         if key not in keys:
             yield (*route, key), keys
@@ -93,7 +93,7 @@ def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator
 
 
 def _elsewhere(key: str, keys: Keys) -> str:
-    """Where else the chart itself has a key of this name, if not nearly everywhere."""
+    """Return where else the chart itself has a key of this name, if it is in few places."""
     places = [".".join(route) for route in _routes(keys, ()) if route[-1] == key and route[0] != _NFD_CHART]
     return f"write {' or '.join(f'`{place}`' for place in places)}" if 0 < len(places) <= 3 else ""
 
@@ -138,7 +138,7 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
 
 
 def _decided_variables(plan: Plan) -> Mapping[tuple[str, str], tuple[str, Sequence[object]]]:
-    """By operand and name, the policy's field that decides a variable, and the values that are as good as none."""
+    """Return the field that decides a variable, and the values that are as good as none, by operand and name."""
     reboots = "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
     usual = {("migManager", "WITH_REBOOT"): (reboots,)}
     decided = {key: (field, usual.get(key, ())) for key, field in operators.decided_environment().items()}
@@ -150,7 +150,7 @@ _CLOSING: Final = "spec.gpuOperator.closeVisibleDevices"
 
 
 def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
-    """The values that are as good as none, by route; a route that is not here may have any."""
+    """Return the values that are as good as none, by route. A route that is absent may have any value."""
     operator = plan.cluster.gpu_operator
     strategy = operator.spec.mig_strategy
     decided: dict[Route, tuple[object, ...]] = {

@@ -25,7 +25,7 @@ from gpuplan.compiler.policy.models import MigStrategy
 
 
 class LayoutUse(Value):
-    """A layout and the pools that use it; none where it is only defined, or retained."""
+    """A layout and the pools that use it. There are none if it is only defined or retained."""
 
     layout: Layout
     pools: tuple[Pool, ...]
@@ -33,7 +33,7 @@ class LayoutUse(Value):
 
     @property
     def name(self) -> str:
-        """How a message calls it."""
+        """The name of the layout in messages."""
         kind = "retained layout" if self.is_retained else "layout of pool" if self.layout.is_inline else "layout"
         return f"{kind} `{self.layout.name}`"
 
@@ -45,7 +45,7 @@ class LayoutUse(Value):
 
 
 def layout_uses(plan: Plan) -> Iterator[LayoutUse]:
-    """Every layout once: the named ones, used or not, then those written in pools, and what is retained."""
+    """Yield every layout once: the named ones, used or not, then those written in pools and those retained."""
     pools: dict[int, list[Pool]] = {}
     inline: list[Layout] = []
     for pool in plan.parts:
@@ -60,14 +60,14 @@ def layout_uses(plan: Plan) -> Iterator[LayoutUse]:
 
 
 def mig_pools(plan: Plan) -> Iterator[tuple[Pool, Mig]]:
-    """The pools whose GPUs are divided, with how."""
+    """Yield the pools whose GPUs are divided, with how."""
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             yield pool, pool.sharing
 
 
 def partitioned(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
-    """The entries that switch MIG on, of layouts for models that the catalog can judge."""
+    """Yield the entries that switch MIG on, of layouts for models that the catalog can judge."""
     for use in layout_uses(plan):
         if use.layout.gpu.profiles:
             for entry in use.layout.entries:
@@ -75,8 +75,8 @@ def partitioned(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
                     yield use, entry
 
 
-def refused(plan: Plan, rule: RefusedBy, told: str, part: str) -> Iterator[Finding]:
-    """The layouts whose instances a rule keeps from being placed together; ``told`` and ``part`` say so of each."""
+def refused(plan: Plan, rule: RefusedBy, message: str, part: str) -> Iterator[Finding]:
+    """Find layouts whose instances a rule keeps from being placed together. ``message`` and ``part`` are templates."""
     for use, entry in partitioned(plan):
         refusal, gpu = entry.placed, use.layout.gpu
         if isinstance(refusal, Refusal) and refusal.rule is rule:
@@ -84,7 +84,7 @@ def refused(plan: Plan, rule: RefusedBy, told: str, part: str) -> Iterator[Findi
             names = [name for name in positive(entry) if gpu.current_name(name) in refusal.profiles]
             yield Finding(
                 at.key,
-                told.format(layout=use.name, gpu=gpu.id),
+                message.format(layout=use.name, gpu=gpu.id),
                 label=refusal.summary,
                 related=tuple(Label(at / name, part.format(count=entry.instances[name], name=name)) for name in names),
                 notes=refusal.facts,
@@ -93,22 +93,22 @@ def refused(plan: Plan, rule: RefusedBy, told: str, part: str) -> Iterator[Findi
 
 
 def instances_at(entry: LayoutEntry) -> Origin:
-    """The mapping of profiles to counts: a layout without `devices` is that mapping itself."""
+    """Return where profiles are mapped to counts. A layout without `devices` is that mapping itself."""
     return entry.at if entry.at.path[-1] == "instances" else entry.at / "instances"
 
 
 def positive(entry: LayoutEntry) -> dict[str, int]:
-    """The instances that are really asked for."""
+    """Return the instances of which there is to be at least one."""
     return {name: count for name, count in entry.instances.items() if count > 0}
 
 
 def nearest_that_fit(gpu: Gpu, entry: LayoutEntry) -> str:
-    """What to type instead of instances that do not fit together."""
+    """Return what to type instead of instances that do not fit together."""
     return f"nearest that fit: {' or '.join(_spell(layout) for layout in nearest_layouts(gpu, positive(entry)))}"
 
 
 def _spell(instances: Mapping[str, int]) -> str:
-    """Instances as one types them: `` `{3g.40gb: 1, 2g.20gb: 2}` ``."""
+    """Return instances as people type them: `` `{3g.40gb: 1, 2g.20gb: 2}` ``."""
     return f"`{{{', '.join(f'{name}: {count}' for name, count in instances.items())}}}`"
 
 
@@ -163,7 +163,7 @@ def mig_model_incomplete(plan: Plan) -> Iterator[Finding]:
 
 
 def _targets(plan: Plan) -> Iterator[tuple[Gpu, Origin, tuple[Label, ...]]]:
-    """Every model that is to be partitioned, and where that is said: a layout's, and a pool's that differs from it."""
+    """Yield every model to be partitioned, with where that is said: a layout's, and a pool's that differs from it."""
     for use in layout_uses(plan):
         if not use.layout.is_inline:
             yield use.layout.gpu, use.layout.at / "gpu", use.use_labels
@@ -341,7 +341,7 @@ def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
 
 
 def _uncovered(layout: Layout, gpus_per_node: int) -> list[int]:
-    """The GPUs that no entry names; none where one is for all, or for none yet, which is reported for itself."""
+    """Return the GPUs that no entry names. There are none if an entry is for all, or for no GPU, which is reported."""
     if not all(entry.gpus for entry in layout.entries):
         return []
     covered = {index for _, index in _named(layout)}
@@ -547,7 +547,7 @@ def _entries(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
 
 
 def _named(layout: Layout) -> Iterator[tuple[Origin, int]]:
-    """Every index that is written, with its place."""
+    """Yield every index that is written, with its place."""
     return (found for entry in layout.entries for found in with_places(entry.at / "gpus", entry.gpus or ()))
 
 
@@ -585,7 +585,7 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
 
 
 def unmet_requirements(driver: str, gpu: Gpu, used: Iterable[frozenset[str]]) -> Iterator[tuple[str, str]]:
-    """What a driver is too old for, of profiles that stand together: the key of the catalog's table, and a version."""
+    """Yield what a driver is too old for, of profiles used together: the key of the catalog's table, and a version."""
     together = list(used)
     for what, least in gpu.min_drivers.items():
         is_used = what == "MIG" or any(one >= {*what.split(" + ")} for one in together)
@@ -604,13 +604,13 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use another driver: 570.172.08 and 580.65.06 have the fix. Or divide all GPUs of a node, or none.
     """
-    told: set[Origin] = set()
+    reported: set[Origin] = set()
     for pool, mig in mig_pools(plan):
         driver, at = stated_driver(plan, pool)
         defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
-        for defect in defects if at not in told else ():
+        for defect in defects if at not in reported else ():
             if fault := _fault(defect.effect, pool):
-                told.add(at)
+                reported.add(at)
                 yield Finding(
                     at,
                     f"driver {driver} {fault}",
@@ -623,12 +623,13 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
 
 
 def defect_without_mig(driver: str) -> DriverDefect | None:
-    """Why a driver does not support MIG; None where it does."""
-    return next((item for item in driver_defects() if item.effect is DriverEffect.NO_MIG and item.has(driver)), None)
+    """Return why a driver does not support MIG, or None."""
+    no_mig = (defect for defect in driver_defects() if defect.effect is DriverEffect.NO_MIG)
+    return next((defect for defect in no_mig if defect.has(driver)), None)
 
 
 def _fault(effect: DriverEffect, pool: Pool) -> str:
-    """What the driver does to the pool; its modes (CDMM) are another check's business (GPU614)."""
+    """Return what the driver does to the pool. Its modes (CDMM) are for another check (GPU614)."""
     if effect is DriverEffect.NO_MIG:
         return "does not support MIG"
     if effect is DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS and pool.find_unit("gpu"):
@@ -637,5 +638,5 @@ def _fault(effect: DriverEffect, pool: Pool) -> str:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """A driver's version as numbers; the branch `R525` is its first release."""
+    """Return a driver's version as numbers. The branch `R525` is its first release."""
     return tuple(int(part) for part in re.findall(r"[0-9]{1,9}", text))

@@ -104,7 +104,7 @@ def invalid_alert_label(plan: Plan) -> Iterator[Finding]:
 
 
 def _as_label(name: str) -> str:
-    """The nearest name that Prometheus takes."""
+    """Return the nearest name that Prometheus takes."""
     words = re.sub(r"[^a-zA-Z0-9]+", "_", name).strip("_")
     return f"_{words}" if not words or words[0].isdigit() else words
 

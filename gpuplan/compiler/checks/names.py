@@ -84,7 +84,7 @@ def _flaw(naming: Naming, name: str) -> str:
 
 
 def _respell(naming: Naming, name: str) -> str:
-    """The nearest name that Kubernetes takes, or an empty text where nothing of it is left."""
+    """Return the nearest name that Kubernetes takes, or an empty text if no sign of it remains."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     parts = plain.split(".") if naming.is_subdomain else [plain]
     respelt = (re.sub(r"[^a-z0-9]+", "-", part).strip("-") for part in parts)
@@ -107,26 +107,22 @@ def name_too_long(plan: Plan) -> Iterator[Finding]:
         if len(text) > naming.longest and naming.is_spelt(text):
             fact = f"{naming.carrier}: at most {naming.longest} characters"
             yield _too_long(naming.what, text, _place(part, path), naming.longest, fact)
-    for what, layout, at in _layouts(plan):
+    layouts = [("layout", layout, name_of(layout.at)) for layout in plan.layouts]
+    mig_parts = [(part, part.sharing.layout) for part in plan.parts if isinstance(part.sharing, Mig)]
+    layouts += (("pool", layout, name_of(part.at)) for part, layout in mig_parts if layout.is_inline)
+    for kind, layout, at in layouts:
         room = LONGEST_LABEL - (len(layout.config_name) - len(layout.name))
         if not layout.keeps_name and room < len(layout.name) <= LONGEST_LABEL and LAYOUT.is_spelt(layout.name):
             carried = f"nodes carry it as `{MIG_CONFIG_LABEL}: {layout.config_name}`"
             fact = f"{carried}, {len(layout.config_name)} characters; a label value holds {LONGEST_LABEL}"
-            yield _too_long(what, layout.name, at, room, fact)
+            yield _too_long(kind, layout.name, at, room, fact)
     yield from _too_long_for_scheduler(plan)
 
 
-def _layouts(plan: Plan) -> Iterator[tuple[str, Layout, Origin]]:
-    yield from (("layout", layout, name_of(layout.at)) for layout in plan.layouts)
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline:
-            yield "pool", pool.sharing.layout, name_of(pool.at)
-
-
-def _too_long(what: str, name: str, at: Origin, longest: int, fact: str) -> Finding:
+def _too_long(kind: str, name: str, at: Origin, longest: int, fact: str) -> Finding:
     return Finding(
         at,
-        f"{what} name `{name}` is too long by {len(name) - longest}",
+        f"{kind} name `{name}` is too long by {len(name) - longest}",
         label=f"{len(name)} characters, {longest} at most",
         notes=(fact,),
         help=f"shorten it, for example to `{name[:longest].rstrip('-.')}`",
@@ -134,7 +130,7 @@ def _too_long(what: str, name: str, at: Origin, longest: int, fact: str) -> Find
 
 
 def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
-    """Names that workloads give as label values to the scheduler."""
+    """Find names that are too long for the labels by which workloads give them to the scheduler."""
     label = plan.scheduler.class_label
     for found in plan.priority_classes if label else ():
         if LONGEST_LABEL < len(found.name) <= LONGEST_SUBDOMAIN:
@@ -160,7 +156,7 @@ _Named = Cluster | OwnGpu | Pool | PriorityClass | Tenant | Workload | Retained
 
 
 def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
-    """Every name that the policies give, with what was made of its document; the name of that has no path.
+    """Yield every name that the policies give, with the part of the plan. The name of a document has no path.
 
     Places cost time, so they are for those that something is said of.
     """
@@ -230,10 +226,10 @@ def kept_name_taken(plan: Plan) -> Iterator[Finding]:
         yield _twice("clusterQueue", f"the ClusterQueue of tenant `{whose.name}`", cluster_queue(tenant), tenant, whose)
 
 
-def _twice(field: str, what: str, name: str, part: Pool | Tenant, other: Pool | Tenant) -> Finding:
+def _twice(field: str, other_object: str, name: str, part: Pool | Tenant, other: Pool | Tenant) -> Finding:
     return Finding(
         part.at / "names" / field,
-        f"`{name}` is {what}, too",
+        f"`{name}` is {other_object}, too",
         label="one object for two",
         related=(Label(name_of(other.at), "also called so"),),
         help=f"write another name, or leave `{field}` out",
@@ -320,14 +316,14 @@ def reserved_name(plan: Plan) -> Iterator[Finding]:
         yield from _taken("pool", pool, fact)
 
 
-def _taken(what: str, part: Layout | Pool, fact: str) -> Iterator[Finding]:
+def _taken(kind: str, part: Layout | Pool, fact: str) -> Iterator[Finding]:
     if owner := _OPERATOR_WORDS.get(part.name):
         yield Finding(
             name_of(part.at),
-            f"{what} name `{part.name}` means something else to the GPU Operator",
+            f"{kind} name `{part.name}` means something else to the GPU Operator",
             label=f"an entry that the {owner}",
             notes=(fact,),
-            help=f"name the {what} by its purpose",
+            help=f"name the {kind} by its purpose",
         )
 
 
@@ -345,13 +341,20 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give the tenant a namespace of its own. For `default`, which every cluster has, this is a warning.
     """
+    cluster, watchers = plan.cluster, dict[str, str]()
+    if cluster.monitoring:
+        watchers |= dict.fromkeys((cluster.monitoring.namespace, cluster.monitoring.dashboards.namespace), "monitoring")
+    if cluster.flux:
+        watchers[cluster.flux.spec.namespace] = "Flux"
+    if cluster.argocd:
+        watchers[cluster.argocd.namespace] = "Argo CD"
     taken = {
         "default": "every cluster",
         **_OTHERS,
         **{
             traits.reservation_namespace: traits.title for traits in SCHEDULERS.values() if traits.reservation_namespace
         },
-        **_watchers(plan),
+        **watchers,
         SYSTEM_NAMESPACE: "gpuplan's admission parameters",
         "gpu-operator-resources": "the GPU Operator",
         plan.cluster.gpu_operator.namespace: "the GPU Operator",
@@ -361,19 +364,15 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
         for index, namespace in enumerate(tenant.spec.namespaces):
             owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
             if owner:
+                free = f"team-{tenant.name}" if tenant.name == namespace else tenant.name
                 yield Finding(
                     tenant.at / "namespaces" / index,
                     f"namespace `{namespace}` of tenant `{tenant.name}` belongs to {owner}",
                     label="not a tenant's",
                     notes=("gpuplan would write its Namespace, GPU quotas, Pod Security level and admission rules",),
-                    help=f"write a namespace of the tenant's own, such as `{_own_name(tenant.name, namespace)}`",
+                    help=f"write a namespace of the tenant's own, such as `{free}`",
                     severity=Severity.WARNING if namespace == "default" else None,
                 )
-
-
-def _own_name(tenant: str, taken: str) -> str:
-    """A name for its namespace that is not the one which is taken."""
-    return f"team-{tenant}" if tenant == taken else tenant
 
 
 _OTHERS: Final = {
@@ -381,20 +380,7 @@ _OTHERS: Final = {
     "cert-manager": "cert-manager",
     "flux-system": "Flux",
 }
-"""Where programs that may do more than a tenant live, as their own manifests name it."""
-
-
-def _watchers(plan: Plan) -> dict[str, str]:
-    """Where this cluster's own programs live that deliver and watch."""
-    cluster = plan.cluster
-    found: dict[str, str] = {}
-    if cluster.monitoring:
-        found |= dict.fromkeys((cluster.monitoring.namespace, cluster.monitoring.dashboards.namespace), "monitoring")
-    if cluster.flux:
-        found[cluster.flux.spec.namespace] = "Flux"
-    if cluster.argocd:
-        found[cluster.argocd.namespace] = "Argo CD"
-    return found
+"""The namespaces of programs that may do more than a tenant, by their own manifests."""
 
 
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
@@ -476,7 +462,7 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
     Keep one entry, with the role that is meant.
     """
     for (tenant, at, member), (_, first, _) in repeats(
-        _members(plan), lambda item: (item[0].name, account_of(item[2]))
+        _members(plan), lambda named: (named[0].name, account_of(named[2]))
     ):
         _, name, what = account_of(member)
         yield Finding(
@@ -546,5 +532,5 @@ def cluster_role_too_wide(plan: Plan) -> Iterator[Finding]:
 
 
 def _members(plan: Plan) -> Iterator[tuple[Tenant, Origin, Member]]:
-    for tenant in plan.tenants:
-        yield from ((tenant, *found) for found in with_places(tenant.at / "members", tenant.spec.members))
+    members = ((tenant, with_places(tenant.at / "members", tenant.spec.members)) for tenant in plan.tenants)
+    return ((tenant, at, member) for tenant, placed in members for at, member in placed)

@@ -97,10 +97,10 @@ _DISCOVERED = regex(
     r"nvidia\.com/(gpu\.(product|family|memory|count|replicas|compute\.(major|minor)|machine|mode|sharing-strategy|clique)"
     r"|mig-.+|mig\.(capable|strategy|config\.state)|mps\.capable|(cuda|gfd|vgpu)\..+|gpu\.present)"
 )
-"""What GPU feature discovery (k8s-device-plugin `internal/lm`), mig-manager and the operator write on nodes."""
+"""The labels that GPU feature discovery (k8s-device-plugin `internal/lm`), mig-manager and the operator write."""
 
 _PAUSED = regex(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
-"""What mig-manager sets to `paused-for-mig-change` and back (`pkg/mig/reconfigure` in NVIDIA/mig-parted)."""
+"""The labels that mig-manager sets to `paused-for-mig-change` and back (`pkg/mig/reconfigure` in NVIDIA/mig-parted)."""
 
 
 @check("GPU150", "discovered-node-label")
@@ -194,7 +194,7 @@ def taint_twice(plan: Plan) -> Iterator[Finding]:
     Remove one of the two, or give it another effect or key.
     """
     for pool, taints in _tainted(plan):
-        for (at, taint), (before, _) in repeats(taints, lambda item: (item[1].key, item[1].effect)):
+        for (at, taint), (before, _) in repeats(taints, lambda placed: (placed[1].key, placed[1].effect)):
             yield Finding(
                 at / "key",
                 f"pool `{pool.name}` has the taint `{taint.key}:{taint.effect}` twice",
@@ -222,18 +222,18 @@ def taint_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
 
 
 def _tainted(plan: Plan) -> Iterator[tuple[Pool, list[tuple[Origin, Taint]]]]:
-    """The taints of each pool, with their places."""
+    """Yield the taints of each pool, with their places."""
     return ((pool, [*with_places(pool.at / "taints", pool.spec.taints)]) for pool in plan.pools)
 
 
 def _refused_by_nfd(
-    plan: Plan, keys: Sequence[tuple[Origin, str]], what: str, allowed: tuple[str, ...]
+    plan: Plan, keys: Sequence[tuple[Origin, str]], kind: str, allowed: tuple[str, ...]
 ) -> Iterator[Finding]:
     for at, key in keys if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
         if not key_fault(key) and (fault := _nfd_fault(key, allowed)):
             own = f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
-            as_it_is = ", or have it as it is with `nodeLabels: node` or `external`" if what == "label" else ""
-            yield Finding(at, f"NFD does not write the {what} `{key}`", label=fault, help=f"{own}{as_it_is}")
+            as_it_is = ", or have it as it is with `nodeLabels: node` or `external`" if kind == "label" else ""
+            yield Finding(at, f"NFD does not write the {kind} `{key}`", label=fault, help=f"{own}{as_it_is}")
 
 
 # --- Keys and values ---------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def label_faults(
     key_help: str = "such as `example.com/a`",
     value_help: str = "letters, digits, `-_.`",
 ) -> Iterator[Finding]:
-    """What the API server refuses of labels that lie at a place."""
+    """Find what the API server refuses of labels at a place."""
     for key, value in labels.items():
         if fault := key_fault(key):
             yield Finding((at / key).key, f"`{key}` is not a label key: {fault}", label=fault, help=key_help)
@@ -262,7 +262,7 @@ def label_faults(
 
 
 def key_fault(key: str) -> str:
-    """Why the key is not a qualified name as Kubernetes has them (`IsQualifiedName`), or an empty text."""
+    """Return why a key is not a qualified name of Kubernetes (`IsQualifiedName`), or an empty text."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= LONGEST_NAME and _SUBDOMAIN.fullmatch(prefix)):
         return "its prefix is not a DNS subdomain"
@@ -272,7 +272,7 @@ def key_fault(key: str) -> str:
 
 
 def value_fault(value: str) -> str:
-    """Why the text is not a label's value, or an empty text."""
+    """Return why a text is not a label's value, or an empty text."""
     if len(value) > _LONGEST_PART:
         return f"{len(value)} characters, {_LONGEST_PART} are allowed"
     if not value or _NAME_PART.fullmatch(value):
@@ -282,7 +282,7 @@ def value_fault(value: str) -> str:
 
 
 def _nfd_fault(key: str, allowed: tuple[str, ...]) -> str:
-    """Why NFD refuses the key (`pkg/apis/nfd/validate` of node-feature-discovery v0.19), or an empty text."""
+    """Return why NFD refuses a key (`pkg/apis/nfd/validate` of node-feature-discovery v0.19), or an empty text."""
     prefix, slash, _ = key.rpartition("/")
     if not slash:
         return "it has no prefix"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.patterns import regex
@@ -44,20 +44,16 @@ def node_in_two_pools(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Take the node out of one of the pools, or narrow one pattern so that no name matches both.
     """
-    yield from _names_shared(plan)
+    for (name, pool, at), (_, owner, other_at) in repeats(_listed(plan), itemgetter(0)):
+        if owner is not pool:
+            yield _shared(name, pool, at, owner, other_at)
     yield from _names_that_match(plan)
     yield from _patterns_that_meet(plan)
 
 
-def _names_shared(plan: Plan) -> Iterator[Finding]:
-    for (name, pool, at), (_, owner, other_at) in repeats(_listed(plan), itemgetter(0)):
-        if owner is not pool:
-            yield _shared(name, pool, at, owner, other_at)
-
-
 def _names_that_match(plan: Plan) -> Iterator[Finding]:
-    """The first listed name of each other pool that a pattern matches; only names with its prefix are tried."""
-    listed = sorted(_listed(plan), key=lambda item: (item[0], item[1].name))
+    """Find the first listed name of each other pool that a pattern matches. Only names with its prefix are tried."""
+    listed = sorted(_listed(plan), key=lambda each: (each[0], each[1].name))
     for pool, pattern in _patterns(plan):
         met: set[str] = set()
         for name, other, at in islice(listed, bisect_left(listed, pattern.prefix, key=itemgetter(0)), None):
@@ -69,7 +65,7 @@ def _names_that_match(plan: Plan) -> Iterator[Finding]:
 
 
 def _listed(plan: Plan) -> Iterator[tuple[str, Pool, Origin]]:
-    """The nodes that pools name, and where; a rollout's where a pool says nothing else of its nodes."""
+    """Yield the nodes that pools name, with their places, or those of a rollout if a pool says nothing of its nodes."""
     for pool in plan.pools:
         names, at = pool.nodes.names, pool.nodes.at / "names"
         if not names and pool.nodes.name_pattern is None and pool.rollout:
@@ -78,15 +74,15 @@ def _listed(plan: Plan) -> Iterator[tuple[str, Pool, Origin]]:
 
 
 def _patterns_that_meet(plan: Plan) -> Iterator[Finding]:
-    """Two patterns can meet only when the fixed beginning of one begins the other's."""
-    patterns = sorted(_patterns(plan), key=lambda item: (item[1].prefix, item[0].name))
+    """Find patterns that meet, which they can only if the fixed beginning of one begins the other's."""
+    patterns = sorted(_patterns(plan), key=lambda each: (each[1].prefix, each[0].name))
     for index, (pool, pattern) in enumerate(patterns):
         for other, other_pattern in patterns[index + 1 :]:
             if not other_pattern.prefix.startswith(pattern.prefix):
                 break
             name = find_common_name(pattern, other_pattern)
             if name is not None:
-                first, second = sorted((pool, other), key=lambda item: item.name)
+                first, second = sorted((pool, other), key=attrgetter("name"))
                 yield _shared(name, second, _pattern_at(second), first, _pattern_at(first))
 
 
@@ -142,6 +138,9 @@ def pattern_matches_no_node(plan: Plan) -> Iterator[Finding]:
         pattern = _pattern(chosen.nodes)
         if pattern is not None and find_name(pattern) is None:
             foreign = listing(tuple(pattern.foreign), len(pattern.foreign))
+            text = pattern.text.lower().replace("_", "-")
+            better = parse(text)
+            has_better = isinstance(better, NodePattern) and find_name(better)
             yield Finding(
                 chosen.nodes.at / "namePattern",
                 f"pattern of {chosen.title} matches no node name",
@@ -151,18 +150,12 @@ def pattern_matches_no_node(plan: Plan) -> Iterator[Finding]:
                     *((f"no node name has {foreign}",) if pattern.foreign else ()),
                 ),
                 help=_instead_of_glob(chosen.nodes)
-                or _lower_case(pattern)
+                or (f"write `{text}`" if has_better else "")
                 or "the pattern must match the whole name, such as `gpu-a100-[0-9]+`",
             )
 
 
 _NODE_NAMES = "node names have lower-case letters, digits, `-` and `.`, and at most"
-
-
-def _lower_case(pattern: NodePattern) -> str:
-    text = pattern.text.lower().replace("_", "-")
-    better = parse(text)
-    return f"write `{text}`" if isinstance(better, NodePattern) and find_name(better) else ""
 
 
 @check("GPU143", "pattern-matches-too-few-nodes")
@@ -323,29 +316,22 @@ def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
     mode = plan.cluster.spec.node_labels
     for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
         if pool.nodes.selector:
-            others = _others(pool)
+            is_named = bool(pool.nodes.names) or pool.nodes.name_pattern is not None
+            names = None if is_named else find_names(pool.nodes.selector)
+            if is_named:
+                by_name = f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
+            elif names:
+                by_name = f"write `namePattern: {names.pattern}` in its place, as the cloud names such nodes, "
+            else:
+                by_name = "write `namePattern` or `names` in its place, "
             yield Finding(
                 (pool.nodes.at / "selector").key,
                 f"`nodeLabels: {mode.value}` cannot choose the nodes of pool `{pool.name}` by labels",
                 label="sees no labels of nodes",
                 related=(Label(plan.cluster.at / "nodeLabels", "labels nodes by what it sees"),),
-                notes=(others,) if others else (),
-                help=f"{_by_name(pool)}or `nodeLabels: external`, where the owner of the nodes labels them",
+                notes=(names.others,) if names and names.others else (),
+                help=f"{by_name}or `nodeLabels: external`, where the owner of the nodes labels them",
             )
-
-
-def _by_name(pool: Pool) -> str:
-    if pool.nodes.names or pool.nodes.name_pattern is not None:
-        return f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
-    if names := find_names(pool.nodes.selector):
-        return f"write `namePattern: {names.pattern}` in its place, as the cloud names such nodes, "
-    return "write `namePattern` or `names` in its place, "
-
-
-def _others(pool: Pool) -> str:
-    """What else the pattern matches that is offered."""
-    names = None if pool.nodes.names or pool.nodes.name_pattern is not None else find_names(pool.nodes.selector)
-    return names.others if names else ""
 
 
 @check("GPU166", "node-selectors-meet")
@@ -374,7 +360,7 @@ def node_selectors_meet(plan: Plan) -> Iterator[Finding]:
 
 
 def _apart(pool: Pool, other: Pool) -> str:
-    """Two selectors are apart by a label that both have, with different values."""
+    """Return how to tell two selectors apart: by a label that both have, with different values."""
     one, another = pool.nodes.selector, other.nodes.selector
     wider, narrower = (pool, other) if len(one) < len(another) else (other, pool)
     if more := sorted(narrower.nodes.selector.keys() - wider.nodes.selector.keys()):
@@ -399,7 +385,10 @@ def boards_choose_nodes_twice(plan: Plan) -> Iterator[Finding]:
             if not (pool.nodes.are_by_board or other.nodes.are_by_board):
                 continue
             if common := _common_boards(pool, other):
-                places = {each.name: _chosen_at(each) for each in (pool, other)}
+                places = {
+                    each.name: each.nodes.at / "matchBoards" if each.nodes.are_by_board else each.nodes.at.key
+                    for each in (pool, other)
+                }
                 taker = pool if pool.nodes.are_by_board else other
                 met = other if taker is pool else pool
                 yield Finding(
@@ -419,7 +408,7 @@ _ONE_POOL = "a node has one value for each label, so it can be in one pool only"
 
 
 def _common_boards(pool: Pool, other: Pool) -> tuple[str, ...]:
-    """The PCI ids that both pools' boards have: one without a subsystem is that of every board with the device id."""
+    """Return the PCI ids of boards of both pools. An id without a subsystem is that of every board of the device."""
     met = (
         max(one.spelt, another.spelt, key=len)
         for one in pool.gpu.pci
@@ -427,10 +416,6 @@ def _common_boards(pool: Pool, other: Pool) -> tuple[str, ...]:
         if one.device.lower() == another.device.lower() and len({one.subsystem, another.subsystem, ""}) < 3
     )
     return tuple(sorted({*met}))
-
-
-def _chosen_at(pool: Pool) -> Origin:
-    return pool.nodes.at / "matchBoards" if pool.nodes.are_by_board else pool.nodes.at.key
 
 
 @check("GPU169", "boards-seen-by-nobody")
@@ -461,7 +446,7 @@ def boards_seen_by_nobody(plan: Plan) -> Iterator[Finding]:
 
 
 class _Chosen(NamedTuple):
-    """Nodes, and what chooses them."""
+    """Nodes, and the title of what chooses them."""
 
     title: str
     nodes: Nodes
@@ -475,7 +460,7 @@ def _chosen(plan: Plan) -> Iterator[_Chosen]:
 
 
 def _patterns(plan: Plan) -> Iterator[tuple[Pool, NodePattern]]:
-    """The pools whose nodes are those that a readable pattern matches."""
+    """Yield the pools whose nodes are those that a readable pattern matches."""
     for pool in plan.pools:
         if (pattern := _pattern(pool.nodes)) is not None:
             yield pool, pattern
@@ -491,11 +476,11 @@ def _pattern_at(pool: Pool) -> Origin:
 
 
 def _instead_of_glob(nodes: Nodes) -> str:
-    """What to write for a file pattern, in which `*` and `?` stand for themselves and repeat nothing."""
+    """Return what to write for a file pattern, in which `*` and `?` repeat nothing, or an empty text."""
     text = nodes.name_pattern or ""
     if not _GLOB.search(text):
         return ""
-    better = _GLOB.sub(lambda found: ".*" if found[0] == "*" else ".", text)
+    better = _GLOB.sub(lambda sign: ".*" if sign[0] == "*" else ".", text)
     pattern = parse(better)
     if not isinstance(pattern, NodePattern) or count_names(pattern, nodes.count) < nodes.count:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import count, joined, listing
@@ -19,8 +19,7 @@ from gpuplan.compiler.planning.on_demand import (
     guarantee_of,
     static_instances,
 )
-from gpuplan.compiler.planning.placement.blocking import Blockade
-from gpuplan.compiler.planning.plan import DynamicMig, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import DynamicMig, Mig, Plan
 from gpuplan.compiler.policy.models import Allocation
 
 # --- What it needs -----------------------------------------------------------------------------------------------
@@ -85,7 +84,16 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     pools = dynamic_pools(plan)
     if not pools:
         return
-    yield from _switched_by_reset(pools)
+    for pool in pools:
+        if pool.gpu.architecture == "Ampere":
+            yield Finding(
+                pool.sharing.at.key,
+                f"MIG must be on already on the nodes of pool `{pool.name}`",
+                label=f"{pool.gpu.id} switches it only by a reset",
+                related=(Label(pool.at / "gpu", "an Ampere GPU"),),
+                help="run `nvidia-smi -mig 1` on each node and reboot it, before the driver for DRA starts there",
+                severity=Severity.NOTE,
+            )
     cluster, dra = plan.cluster, plan.cluster.spec.dra
     related = (Label(pools[0].sharing.at.key, f"pool `{pools[0].name}` makes partitions on demand"),)
     kubernetes = tuple(map(int, cluster.spec.kubernetes.split(".")))
@@ -118,19 +126,6 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
         help="upgrade it to v0.4.0 or later",
         severity=severity,
     )
-
-
-def _switched_by_reset(pools: Sequence[Pool]) -> Iterator[Finding]:
-    for pool in pools:
-        if pool.gpu.architecture == "Ampere":
-            yield Finding(
-                pool.sharing.at.key,
-                f"MIG must be on already on the nodes of pool `{pool.name}`",
-                label=f"{pool.gpu.id} switches it only by a reset",
-                related=(Label(pool.at / "gpu", "an Ampere GPU"),),
-                help="run `nvidia-smi -mig 1` on each node and reboot it, before the driver for DRA starts there",
-                severity=Severity.NOTE,
-            )
 
 
 @check("GPU498", "dra-for-no-pool", Severity.WARNING)
@@ -278,14 +273,18 @@ def guarantees_hang_on_placement(plan: Plan) -> Iterator[Finding]:
     """
     for promise in broken_promises(plan, guarantee_of):
         _, quota = promise.quotas[-1]
-        instances = static_instances(plan, promise.pool)
+        if len(promise.quotas) == 1:
+            fewer = f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`"
+        else:
+            excess = promise.guaranteed - promise.certain
+            fewer = f"lower these guarantees by {excess} in all, and set limits instead"
         yield Finding(
             quota.at / "guaranteed",
             f"guarantees on `{promise.unit.name}` of pool `{promise.pool.name}` hang on where others are placed",
             label=f"{promise.certain} of {promise.guaranteed} are certain",
             related=(Label(promise.pool.sharing.at.key, "made on demand, and never moved"),),
             notes=(_proof(promise),),
-            help=_fewer(promise) + _or_static(instances),
+            help=fewer + _or_static(static_instances(plan, promise.pool)),
         )
 
 
@@ -321,20 +320,12 @@ def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
         )
 
 
-def _fewer(promise: Promise) -> str:
-    if len(promise.quotas) == 1:
-        return f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`"
-    return f"lower these guarantees by {promise.guaranteed - promise.certain} in all, and set limits instead"
-
-
 def _proof(promise: Promise) -> str:
-    where = joined([_spelt(found) for found in promise.blockades])
-    return f"{where} leave no place for another `{promise.unit.name}`"
-
-
-def _spelt(blockade: Blockade) -> str:
-    on_each = joined([f"{number}x `{name}`" for name, number in blockade.on_each.items()])
-    return f"{on_each} on {'each of ' if blockade.gpus > 1 else ''}{count(blockade.gpus, 'GPU')}"
+    where = []
+    for blockade in promise.blockades:
+        on_each = joined([f"{number}x `{name}`" for name, number in blockade.on_each.items()])
+        where.append(f"{on_each} on {'each of ' if blockade.gpus > 1 else ''}{count(blockade.gpus, 'GPU')}")
+    return f"{joined(where)} leave no place for another `{promise.unit.name}`"
 
 
 def _or_static(instances: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
 
 
 def _approves_by_hand(plan: Plan) -> bool:
-    """Whether the Subscription is patched; a JSON patch does not say of what."""
+    """Whether the Subscription is patched. A JSON patch does not say of what."""
     patches = (found for found in read(plan).of_kind("Subscription", "") if found.stage == Stage.GPU_OPERATOR)
     return any(
         found.name in ("", _PACKAGE) and value_at(found.body, ("spec", "installPlanApproval")) == "Manual"
@@ -114,30 +114,24 @@ def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use the effect `NoSchedule`. Before 4.17, have the node groups set taints with `nodeLabels: external`.
     """
-    cluster = plan.cluster
+    cluster, operator = plan.cluster, nfd_operator(plan.cluster.spec.kubernetes)
     is_olms = has_openshifts_nfd(cluster) and writes_nfd(cluster)
-    if cluster.spec.node_labels is not NodeLabels.NFD or not is_olms:
-        return
-    for pool in plan.pools:
+    for pool in plan.pools if cluster.spec.node_labels is NodeLabels.NFD and is_olms else ():
         for taint in pool.taints:
-            if lack := _lack(cluster.spec.kubernetes, taint.key, taint.value, taint.effect):
-                yield Finding(
-                    taint.at,
-                    f"{lack[0]} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
-                    label=lack[1],
-                    related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),
-                    help=lack[2],
-                )
-
-
-def _lack(kubernetes: str, key: str, value: str, effect: str) -> tuple[str, str, str] | None:
-    """What the NFD operator of a Kubernetes release cannot do for a taint, in short, and what to do."""
-    operator = nfd_operator(kubernetes)
-    if not operator.sets_taints:
-        return "NFD does not set taint", "not before OpenShift 4.17", "write `nodeLabels: external`"
-    if not operator.takes_tolerations and not is_tolerated(NFD_OPERATOR_TOLERATIONS, key, value, effect):
-        return "NFD's own worker does not tolerate", "drives it off the node", "write `effect: NoSchedule`"
-    return None
+            is_tolerated_there = is_tolerated(NFD_OPERATOR_TOLERATIONS, taint.key, taint.value, taint.effect)
+            if not operator.sets_taints:
+                lack, label = "NFD does not set taint", "not before OpenShift 4.17"
+            elif not operator.takes_tolerations and not is_tolerated_there:
+                lack, label = "NFD's own worker does not tolerate", "drives it off the node"
+            else:
+                continue
+            yield Finding(
+                taint.at,
+                f"{lack} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
+                label=label,
+                related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),
+                help="write `effect: NoSchedule`" if operator.sets_taints else "write `nodeLabels: external`",
+            )
 
 
 @check("GPU667", "rule-that-nobody-reads")

@@ -9,7 +9,6 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.catalog.operators import (
     OPERAND_TOLERATIONS,
-    DriverDefect,
     DriverEffect,
     default_driver,
     driver_defects,
@@ -25,7 +24,7 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.drivers import stated_driver
 from gpuplan.compiler.planning.hand_files import Object, read
 from gpuplan.compiler.planning.node_features import writes_nfd
-from gpuplan.compiler.planning.plan import Plan, Pool, Stage
+from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import sync_name
 from gpuplan.compiler.policy.models import Allocation, ClusterMigStrategy, Install, MigStrategy, NodeLabels, Platform
 
@@ -118,13 +117,13 @@ def operator_object_by_hand(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _fault(found: Object, install: Install) -> tuple[str, str, str] | None:
-    if found.kind == "ConfigMap":
-        is_stock = found.name == _STOCK_CONFIG
+def _fault(written: Object, install: Install) -> tuple[str, str, str] | None:
+    if written.kind == "ConfigMap":
+        is_stock = written.name == _STOCK_CONFIG
         return ("is reset by the operator", "undone at once", "write a MigLayout instead") if is_stock else None
-    if found.is_patch or found.group != "nvidia.com":
+    if written.is_patch or written.group != "nvidia.com":
         return None
-    if found.kind == "GPUCluster":
+    if written.kind == "GPUCluster":
         return "excludes the ClusterPolicy", "the operator takes one of the two", "remove it"
     values = "write the chart's values under `gpuOperator.values`"
     remedy = values if install is Install.HELM else "move it from `resources` to `patches`"
@@ -302,7 +301,8 @@ def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
     if line is None or line.device_plugin >= _PLUGIN_THAT_TELLS_SUFFIXES_APART:
         return
     for pool, mig in mig_pools(plan):
-        names = sorted({name for entry in mig.layout.entries for name in entry.instances if not _is_plain(name)})
+        parsed = {name: parse_profile(name) for entry in mig.layout.entries for name in entry.instances}
+        names = sorted(name for name, profile in parsed.items() if profile is not None and not profile.is_plain)
         if names and mig.spec.strategy is MigStrategy.MIXED:
             yield Finding(
                 mig.layout_at,
@@ -340,11 +340,6 @@ def mps_daemon_starts_empty(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _is_plain(profile: str) -> bool:
-    parsed = parse_profile(profile)
-    return parsed is None or parsed.is_plain
-
-
 @check("GPU613", "default-driver-breaks-mig")
 def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     """The driver that this release installs by default does not work with MIG as a pool uses it.
@@ -361,7 +356,10 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
         return
     driver = default_driver(operator.version)
     for pool, mig in mig_pools(plan):
-        for defect in _defects(driver, pool) if stated_driver(plan, pool)[0] is None else ():
+        known = [defect for defect in driver_defects() if defect.effect in _FAULTS and defect.has(driver)]
+        if pool.find_unit("gpu") is None:
+            known = [defect for defect in known if defect.effect is DriverEffect.NO_MIG]
+        for defect in known if stated_driver(plan, pool)[0] is None else ():
             yield Finding(
                 operator.at / "version",
                 f"GPU Operator {operator.version} installs driver {driver}, {_FAULTS[defect.effect]}",
@@ -377,13 +375,6 @@ _FAULTS = {
     DriverEffect.NO_MIG: "which does not support MIG",
     DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS: "which does not work with MIG beside whole GPUs",
 }
-
-
-def _defects(driver: str, pool: Pool) -> Iterator[DriverDefect]:
-    for defect in driver_defects():
-        is_in_the_way = defect.effect is DriverEffect.NO_MIG or pool.find_unit("gpu") is not None
-        if defect.effect in _FAULTS and is_in_the_way and defect.has(driver):
-            yield defect
 
 
 @check("GPU614", "cdmm-excludes-mig", Severity.WARNING)

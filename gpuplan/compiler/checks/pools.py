@@ -1,19 +1,18 @@
-"""Checks on pools (GPU140-169): their nodes, fallbacks, workload types, and when they may be disturbed."""
+"""Checks on pools (GPU155-160, GPU164): their nodes, fallbacks and workload types."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog.schedulers import Support
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.planning.fallbacks import resources_of
 from gpuplan.compiler.planning.grants import FRACTION
-from gpuplan.compiler.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit, with_places
-from gpuplan.compiler.policy.models import Window
+from gpuplan.compiler.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.tree import circles
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
 """`Isolation` lists the strongest first."""
@@ -43,22 +42,6 @@ def fallback_cycle(plan: Plan) -> Iterator[Finding]:
             related=tuple(Label(pool.at / "fallback", f"`{pool.name}` goes on") for pool in pools[1:]),
             help="remove one `fallback` of the circle",
         )
-
-
-def circles(successors: Mapping[str, str]) -> Iterator[list[str]]:
-    """Each circle once, from its first name on."""
-    done: set[str] = set()
-    for start in sorted(successors):
-        route: list[str] = []
-        name: str | None = start
-        while name is not None and name not in done:
-            done.add(name)
-            route.append(name)
-            name = successors.get(name)
-        if name in route:
-            circle = route[route.index(name) :]
-            first = circle.index(min(circle))
-            yield circle[first:] + circle[:first]
 
 
 @check("GPU156", "fallback-weakens-isolation")
@@ -176,7 +159,7 @@ def fallback_not_granted(plan: Plan) -> Iterator[Finding]:
 
 
 def _shut_out(tenant: Tenant, pool: Pool, fallback: Pool, shared: Container[str]) -> tuple[Tenant, Quota] | None:
-    """A quota of a tenant with namespaces, on something that both pools hand out, where it has none in the fallback."""
+    """Return a tenant with namespaces and its quota on what both pools hand out, if it has none in the fallback."""
     here = [quota for quota in tenant.quotas if quota.pool is pool and (quota.unit.asked_as or FRACTION) in shared]
     asked = {quota.unit.asked_as for quota in tenant.quotas if quota.pool is fallback}
     missing = [quota for quota in here if quota.unit.asked_as not in asked]
@@ -190,13 +173,13 @@ def _fallbacks(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
 
 
 def _lands_on(unit: Unit, fallback: Pool) -> Unit | None:
-    """The unit of the fallback that a workload would get: the same one, else the one that isolates least."""
+    """Return the unit of the fallback that a workload would get: the same unit, else the one that isolates least."""
     same = fallback.find_unit(unit.name)
     return same or max(fallback.units, key=lambda other: _WEAKNESS[other.isolation], default=None)
 
 
 def _find_weaker(pool: Pool, fallback: Pool) -> tuple[Unit, Unit] | None:
-    """A unit of the pool, and the weaker one that a workload would get instead."""
+    """Return a unit of the pool, and the weaker one that a workload would get instead, or None."""
     for unit in pool.units:
         there = _lands_on(unit, fallback)
         if there and _WEAKNESS[there.isolation] > _WEAKNESS[unit.isolation]:
@@ -254,7 +237,7 @@ def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[st
 # --- Size and disruption -----------------------------------------------------------------------------------------
 
 _MOST_GPUS = 32
-"""What one node's driver can hold: `NV_MAX_DEVICES` (NVIDIA/open-gpu-kernel-modules)."""
+"""The number of GPUs that one node's driver can hold: `NV_MAX_DEVICES` (NVIDIA/open-gpu-kernel-modules)."""
 
 
 @check("GPU160", "too-many-gpus-per-node")
@@ -277,77 +260,3 @@ def too_many_gpus_per_node(plan: Plan) -> Iterator[Finding]:
                 notes=(f"the driver handles at most {_MOST_GPUS} GPUs on one node",),
                 help="count the physical GPUs of one node, not those of the pool, nor shares or MIG instances",
             )
-
-
-@check("GPU161", "max-unavailable-over-count", Severity.WARNING)
-def max_unavailable_over_count(plan: Plan) -> Iterator[Finding]:
-    """A pool may have more nodes disturbed at once than it has.
-
-    ## Why
-    `maxUnavailable` keeps a part of the pool at work while a change goes through. A number above `count` keeps nothing,
-    and most likely it was written for a larger pool.
-
-    ## Instead
-    Write how many nodes may be missing at once, at most `count`.
-    """
-    for pool in plan.pools:
-        if pool.spec.disruption.max_unavailable > pool.nodes.count:
-            yield Finding(
-                pool.at / "disruption" / "maxUnavailable",
-                f"more nodes of pool `{pool.name}` may be disturbed than it has",
-                label=f"more than {pool.nodes.count}",
-                related=(Label(pool.nodes.at / "count", "nodes of the pool"),),
-                help=f"write a number from 1 to {pool.nodes.count}" if pool.nodes.count > 1 else "write 1",
-            )
-
-
-@check("GPU162", "invalid-window-schedule")
-def invalid_window_schedule(plan: Plan) -> Iterator[Finding]:
-    """A maintenance window's schedule is not a cron expression, or the window never opens.
-
-    ## Why
-    Argo CD refuses a project with a schedule that it cannot parse. A window that never opens, on 31 February or for no
-    time at all, keeps every disruptive change waiting. Its parser takes five fields, counts Sunday as 0 and never as 7,
-    and lets no range run over the end: Friday to Monday is `5-6,0-1`.
-
-    ## Instead
-    Write minute, hour, day of month, month and day of week: `0 2 * * 6` is Saturday at 02:00.
-    """
-    for pool, at, window in _windows(plan):
-        schedule, duration = find_schedule_fault(window.schedule), find_duration_fault(window.duration)
-        for field, fault in (("schedule", schedule), ("duration", duration)):
-            if fault is not None:
-                yield Finding(
-                    at / field,
-                    f"window of pool `{pool.name}` has no valid {field}: {fault.reason}",
-                    label=f"not a {field}",
-                    help=fault.instead,
-                )
-
-
-@check("GPU163", "unknown-time-zone")
-def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
-    """A maintenance window's time zone is not a name of the IANA time zone database.
-
-    ## Why
-    Argo CD takes UTC instead of a time zone that it does not know, and says so only in its log: nodes would be
-    disturbed hours before or after the window. Abbreviations such as `CEST` and offsets such as `+02:00` are not names.
-
-    ## Instead
-    Write an area and a city, such as `Europe/Berlin`, or `UTC`.
-    """
-    for _, at, window in _windows(plan):
-        if not is_time_zone(window.time_zone):
-            zone = find_time_zone(window.time_zone)
-            yield Finding(
-                at / "timeZone",
-                f"`{window.time_zone}` is not a time zone",
-                label="not in the IANA database",
-                notes=("Argo CD would take UTC instead and only log it",),
-                help=f"write `{zone}`" if zone else "write an area and a city: `Europe/Berlin`; or `UTC`",
-            )
-
-
-def _windows(plan: Plan) -> Iterator[tuple[Pool, Origin, Window]]:
-    for pool in plan.pools:
-        yield from ((pool, *found) for found in with_places(pool.at / "disruption" / "windows", pool.windows))

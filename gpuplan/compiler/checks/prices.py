@@ -99,13 +99,10 @@ def node_type_without_price(plan: Plan) -> Iterator[Finding]:
     prices = plan.prices
     for pool in plan.pools if prices else ():
         named = pool.spec.billing.node_type
-        if (
-            prices is not None
-            and named is not None
-            and named not in prices.spec.node_types
-            and not _is_own(plan, pool.name)
-        ):
-            known = [*prices.spec.node_types]
+        # A price of the pool itself comes before that of any type.
+        if prices is None or named is None or pool.name in prices.spec.pools:
+            continue
+        if named not in (known := [*prices.spec.node_types]):
             yield mistyped(
                 pool.at / "billing" / "nodeType",
                 f"no price for node type `{named}` of pool `{pool.name}`",
@@ -114,11 +111,6 @@ def node_type_without_price(plan: Plan) -> Iterator[Finding]:
                 f"add it to `nodeTypes` of `{prices.name}`",
                 *([f"there are prices for {listing(known, 8)}"] if known else []),
             )
-
-
-def _is_own(plan: Plan, pool: str) -> bool:
-    """Whether the pool has a price of its own, which comes before that of any type."""
-    return plan.prices is not None and pool in plan.prices.spec.pools
 
 
 @check("GPU836", "price-for-another-term", Severity.WARNING)

@@ -74,7 +74,7 @@ def equal_priorities(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Give each class its own value. Where both mean the same, one class will do.
     """
-    for found, first in repeats(plan.priority_classes, lambda found: found.spec.value):
+    for found, first in repeats(plan.priority_classes, lambda each: each.spec.value):
         yield Finding(
             found.at / "value",
             f"priority classes `{first.name}` and `{found.name}` have the same value",
@@ -254,8 +254,8 @@ def class_of_scheduler(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _values(classes: Sequence[PriorityClass], told: str) -> tuple[Label, ...]:
-    return tuple(Label(found.at / "value", f"`{found.name}` {told}") for found in classes[:4])
+def _values(classes: Sequence[PriorityClass], fact: str) -> tuple[Label, ...]:
+    return tuple(Label(each.at / "value", f"`{each.name}` {fact}") for each in classes[:4])
 
 
 @check("GPU590", "preempts-all-the-same", Severity.NOTE)

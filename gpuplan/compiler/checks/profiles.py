@@ -18,7 +18,7 @@ from gpuplan.compiler.planning.placement.placing import Refusal, RefusedBy, fits
 from gpuplan.compiler.planning.plan import LayoutEntry, Plan
 
 _MANY = 20
-"""As many profiles as any model has, so that a note can list them all."""
+"""The number of profiles that no model exceeds, so that a note can list them all."""
 
 
 class _Written(Value):
@@ -35,7 +35,7 @@ class _Written(Value):
         return parse_profile(self.name)
 
     def write(self, better: str) -> str:
-        """What to type instead of the name; a name that stands there already takes the count."""
+        """Return what to type instead of the name. A name that stands there already takes the count."""
         return f"add the count to `{better}`" if better in self.entry.instances else f"write `{better}`"
 
     @property
@@ -87,7 +87,7 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
 
 
 def _as_many_slices(line: _Written, slices: int) -> str:
-    """What this model has with the compute slices of another one's profile: a fact, for the memory is another one."""
+    """Return what this model has with the compute slices of another one's profile, a fact since the memory differs."""
     gpu = line.gpu
     found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
     have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
@@ -96,7 +96,7 @@ def _as_many_slices(line: _Written, slices: int) -> str:
 
 
 def _as_many_as_fit(line: _Written, better: str) -> str:
-    """Another profile for the line's, and how many of it fit beside the rest that is known, where those are fewer."""
+    """Return another profile for the line's, and how many of it fit beside the known rest if those are fewer."""
     others = {line.gpu.current_name(name): count for name, count in positive(line.entry).items() if name != line.name}
     rest = {name: count for name, count in others.items() if line.gpu.find_profile(name)}
     there, most = rest.get(better, 0), min(line.count, line.gpu.compute_slices)
@@ -141,7 +141,7 @@ _MEMORY = regex(r"(\d+) *g(?:i?b)?", re.IGNORECASE | re.ASCII)
 
 
 def _respell(gpu: Gpu, name: str) -> str | None:
-    """The profile that a misspelt name, a resource's or label's spelling, or its memory alone stands for."""
+    """Return the profile that a misspelt name, a resource's or label's spelling, or its memory alone stands for."""
     names = [profile.name for profile in gpu.profiles]
     if memory := _MEMORY.fullmatch(name.strip()):
         of_this_size = [item.name for item in gpu.plain_profiles if item.parsed.gigabytes == int(memory[1])]
@@ -263,7 +263,7 @@ def too_many_instances(plan: Plan) -> Iterator[Finding]:
 
 
 def _fewer(line: _Written, profile: Profile) -> str:
-    """As many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
+    """Return as many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
     rest = {line.gpu.current_name(name): count for name, count in positive(line.entry).items()}
     if fits(line.gpu, {**rest, profile.name: profile.max_instances}):
         return f"a GPU holds up to {profile.max_instances} of them: `{line.name}: {profile.max_instances}`"

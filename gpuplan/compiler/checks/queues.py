@@ -14,7 +14,7 @@ from gpuplan.compiler.checks.registry import Check, check
 from gpuplan.compiler.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.compiler.planning.dra import device_class_name
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, counted_resource, root_cohort
-from gpuplan.compiler.planning.plan import HOST_LABEL, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.plan import HOST_LABEL, Plan, Pool, Unit
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
@@ -68,7 +68,7 @@ _Declare = Callable[[Callable[[Plan], Iterable[Finding]]], Check[Plan]]
 
 
 def _with(scheduler: SchedulerTraits) -> Callable[[str, str, Severity], _Declare]:
-    """How a check is declared that has nothing to say of clusters with another scheduler."""
+    """Return how to declare a check that has nothing to say of clusters with another scheduler."""
 
     def declare(code: str, name: str, severity: Severity) -> _Declare:
         return lambda find: Check(
@@ -113,7 +113,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
 
 def _too_old(
     plan: Plan,
-    what: str,
+    fault: str,
     since: str,
     needed: str = "0.17.0",
     related: tuple[Label, ...] = (),
@@ -122,7 +122,7 @@ def _too_old(
     scheduler, title = plan.cluster.scheduler, plan.scheduler.title
     return Finding(
         scheduler.at / "version",
-        f"{title} {scheduler.version} {what}",
+        f"{title} {scheduler.version} {fault}",
         label=since,
         related=related,
         help=f"upgrade {title} to v{needed} or later",
@@ -163,7 +163,7 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
 
 
 def _excess(listed: list[tuple[Pool, Unit]], most_cells: int | None) -> str:
-    """By what a group of these is too large, or an empty text."""
+    """Return by what a group of units is too large, or an empty text."""
     counted = [(pool.name, found) for pool, unit in listed if (found := counted_resource(pool, unit))]
     pools, resources = len({pool for pool, _ in counted}), len({resource for _, resource in counted})
     if pools > _MOST_FLAVORS:
@@ -260,29 +260,24 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     Leave `cap` out. These schedulers keep guarantees by themselves and take back what was borrowed. With
     `onLoss: refuse` this is an error.
     """
-    stopped = [
-        Label(quota.at / "limit", f"`{tenant.name}` may have {_most(quota)} `{quota.unit.name}`")
-        for tenant, quota in each_quota(plan)
-        if tenant.has_work
-        and quota.unit.asked_as
-        and (cap := cap_of(plan, quota)) is not None
-        and (quota.limit is None or quota.limit > cap)
-    ]
-    if stopped and plan.scheduler.has_queues:
-        title = plan.scheduler.title
+    stopped: list[Label] = []
+    for tenant, quota in each_quota(plan) if plan.scheduler.has_queues else ():
+        cap, most = cap_of(plan, quota), "any number of" if quota.limit is None else number(quota.limit)
+        is_counted = tenant.has_work and quota.unit.asked_as and cap is not None
+        if is_counted and (quota.limit is None or quota.limit > (cap or 0)):
+            stopped.append(Label(quota.at / "limit", f"`{tenant.name}` may have {most} `{quota.unit.name}`"))
+    if stopped:
         yield Finding(
             plan.cluster.scheduler.at / "cap",
             "pods that run on borrowed units are refused",
             label="caps at `guaranteed`",
             related=tuple(stopped[:3]),
-            notes=(f"{title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",),
+            notes=(
+                f"{plan.scheduler.title} lends up to `limit`; the ResourceQuota beside it stops pods at `guaranteed`",
+            ),
             help="remove `cap`",
             severity=severity_of_loss(plan, Severity.WARNING),
         )
-
-
-def _most(quota: Quota) -> str:
-    return "any number of" if quota.limit is None else number(quota.limit)
 
 
 @_kueue("GPU546", "cohort-name-taken", Severity.ERROR)
@@ -457,19 +452,20 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
         if tenant.has_work and classes and is_known and not any(found.spec.preemptible for found in classes):
-            yield from (_out_of_reach(tenant, quota) for quota in tenant.quotas if quota.may_borrow)
-
-
-def _out_of_reach(tenant: Tenant, quota: Quota) -> Finding:
-    limit, classes = "no bound" if quota.limit is None else number(quota.limit), tenant.priority_classes
-    return Finding(
-        quota.at / "limit",
-        f"tenant `{tenant.name}` cannot use more than {number(quota.guaranteed)} {units(quota)}",
-        label=f"{limit}, but only for preemptible work",
-        related=tuple(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in classes[:3]),
-        notes=(f"its classes: {listing([found.name for found in classes])}; what they run stays within `guaranteed`",),
-        help="add a preemptible class to the tenant's `priorityClasses`, or remove `limit`",
-    )
+            for quota in tenant.quotas:
+                if quota.may_borrow:
+                    limit = "no bound" if quota.limit is None else number(quota.limit)
+                    names = listing([each.name for each in classes])
+                    yield Finding(
+                        quota.at / "limit",
+                        f"tenant `{tenant.name}` cannot use more than {number(quota.guaranteed)} {units(quota)}",
+                        label=f"{limit}, but only for preemptible work",
+                        related=tuple(
+                            Label(each.at / "preemptible", f"`{each.name}` is not preemptible") for each in classes[:3]
+                        ),
+                        notes=(f"its classes: {names}; what they run stays within `guaranteed`",),
+                        help="add a preemptible class to the tenant's `priorityClasses`, or remove `limit`",
+                    )
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------

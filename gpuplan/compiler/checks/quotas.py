@@ -1,4 +1,4 @@
-"""Checks on tenants' quotas (GPU400-418)."""
+"""Checks on tenants' quotas, and on what holds tenants to them (GPU400-418, GPU435-436)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from math import ceil
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.compiler.base.wording import SHOWN, count, joined, listing
 from gpuplan.compiler.checks.caps import (
-    Envelope,
     Grant,
     Shortfall,
     cap_field,
@@ -22,8 +21,9 @@ from gpuplan.compiler.checks.caps import (
 )
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
+from gpuplan.compiler.planning.grants import has_admission_policies
 from gpuplan.compiler.planning.placement.placing import Refusal
-from gpuplan.compiler.planning.plan import Amount, DynamicMig, Mig, Plan, Pool, Quota, Tenant, Total
+from gpuplan.compiler.planning.plan import Amount, DynamicMig, Mig, Plan, Quota, Tenant, Total
 from gpuplan.compiler.planning.schedulers import keepers
 from gpuplan.compiler.policy.models import Cap, MigStrategy
 
@@ -42,36 +42,30 @@ def guarantees_over_capacity(plan: Plan) -> Iterator[Finding]:
     Lower a guarantee and let `limit` say how far the tenant may go beyond it, or add nodes to the pool.
     """
     for total in plan.totals:
+        pool, unit, capacity = total.pool, total.unit, total.unit.capacity
+        # Two quotas of a tenant on one unit are reported for themselves.
+        first = {tenant.name: quota.guaranteed for tenant, quota in reversed(total.quotas)}
+        is_over_by_duplicates = len(first) < len(total.quotas) and add(list(first.values())) <= capacity
         # A unit without capacity comes of a layout or of replicas that are reported for themselves.
-        if total.free < 0 and total.unit.per_node and not _is_over_by_duplicates(total):
-            yield _over_capacity(total)
-
-
-def _is_over_by_duplicates(total: Total) -> bool:
-    """Whether it would fit if no tenant had two quotas on the unit, which is reported for itself."""
-    first = {tenant.name: quota.guaranteed for tenant, quota in reversed(total.quotas)}
-    return len(first) < len(total.quotas) and add(list(first.values())) <= total.unit.capacity
-
-
-def _over_capacity(total: Total) -> Finding:
-    pool, unit, capacity = total.pool, total.unit, total.unit.capacity
-    tenant, quota = total.quotas[crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
-    listed = total_text([(tenant.name, quota.guaranteed) for tenant, quota in total.quotas])
-    over = number(-total.free)
-    if pool.rollout:
-        size, more = Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now"), "move fewer nodes"
-    else:
-        nodes = f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}"
-        size = Label(pool.nodes.at / "count", nodes)
-        more = f"raise `nodes.count` of pool `{pool.name}` to {ceil(total.guaranteed / unit.per_node)}"
-    return Finding(
-        quota.at / "guaranteed",
-        f"guarantees on {units(total)} add up to {number(total.guaranteed)} of {capacity}",
-        label=f"`{tenant.name}` makes it {over} too much",
-        related=(size,),
-        notes=(f"{listed} of {capacity}",),
-        help=f"lower the guarantees by {over}, or {more}",
-    )
+        if total.free >= 0 or not unit.per_node or is_over_by_duplicates:
+            continue
+        tenant, quota = total.quotas[crossing([quota.guaranteed for _, quota in total.quotas], capacity)]
+        listed = total_text([(tenant.name, quota.guaranteed) for tenant, quota in total.quotas])
+        over = number(-total.free)
+        if pool.rollout:
+            size, more = Label(pool.rollout.at.key, f"leaves {capacity} `{unit.name}` for now"), "move fewer nodes"
+        else:
+            nodes = f"{count(pool.nodes.count, 'node')} of {unit.per_node} `{unit.name}`: {capacity}"
+            size = Label(pool.nodes.at / "count", nodes)
+            more = f"raise `nodes.count` of pool `{pool.name}` to {ceil(total.guaranteed / unit.per_node)}"
+        yield Finding(
+            quota.at / "guaranteed",
+            f"guarantees on {units(total)} add up to {number(total.guaranteed)} of {capacity}",
+            label=f"`{tenant.name}` makes it {over} too much",
+            related=(size,),
+            notes=(f"{listed} of {capacity}",),
+            help=f"lower the guarantees by {over}, or {more}",
+        )
 
 
 @check("GPU401", "children-over-parent")
@@ -86,23 +80,19 @@ def children_over_parent(plan: Plan) -> Iterator[Finding]:
     Raise the parent's guarantee, or lower those of the children.
     """
     for envelope in envelopes(plan):
-        if envelope.promised > envelope.quota.guaranteed:
-            yield _over_parent(envelope)
-
-
-def _over_parent(envelope: Envelope) -> Finding:
-    parent, bound, children = envelope.tenant.name, envelope.quota.guaranteed, envelope.children
-    tenant, quota = children[crossing([quota.guaranteed for _, quota in children], bound)]
-    listed = total_text([(child.name, quota.guaranteed) for child, quota in children])
-    held, total, over = number(bound), number(envelope.promised), number(envelope.promised - bound)
-    return Finding(
-        quota.at / "guaranteed",
-        f"children of `{parent}` have guarantees of {total} on {units(quota)}, {over} more than `{parent}` has",
-        label=f"`{tenant.name}` makes it too much",
-        related=(Label(envelope.quota.at / "guaranteed", f"`{parent}` has {held} to divide"),),
-        notes=(f"{listed} of {held}",),
-        help=f"lower them by {over}, or raise that of `{parent}` to {total}",
-    )
+        parent, bound, children = envelope.tenant.name, envelope.quota.guaranteed, envelope.children
+        if envelope.promised > bound:
+            tenant, quota = children[crossing([quota.guaranteed for _, quota in children], bound)]
+            listed = total_text([(child.name, quota.guaranteed) for child, quota in children])
+            held, total, over = number(bound), number(envelope.promised), number(envelope.promised - bound)
+            yield Finding(
+                quota.at / "guaranteed",
+                f"children of `{parent}` have guarantees of {total} on {units(quota)}, {over} more than `{parent}` has",
+                label=f"`{tenant.name}` makes it too much",
+                related=(Label(envelope.quota.at / "guaranteed", f"`{parent}` has {held} to divide"),),
+                notes=(f"{listed} of {held}",),
+                help=f"lower them by {over}, or raise that of `{parent}` to {total}",
+            )
 
 
 @check("GPU418", "caps-over-capacity", Severity.WARNING)
@@ -144,33 +134,35 @@ def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], short: Se
         caps = [amount for _, amount in bounded]
         at, effect = grants[crossing(caps, capacity)].quota.at, f"add up to {number(add(caps))} of {capacity}"
         fact = f"caps: {total_text(bounded)} of {capacity}"
-    left = [
-        f"`{item.grant.tenant.name}` has {number(item.left)} of {number(item.grant.quota.guaranteed)}" for item in short
+    names = listing([each.grant.tenant.name for each in short])
+    if len(short) == sum(grant.quota.guaranteed > 0 for grant in grants):
+        broken = "no guarantee on it holds"
+    else:
+        broken = f"the guarantees of {names} do not" if len(short) > 1 else f"the guarantee of {names} does not"
+        broken += " hold"
+    counts = [
+        f"`{grant.tenant.name}` has {number(remaining)} of {number(grant.quota.guaranteed)}"
+        for grant, remaining in short[:SHOWN]
     ]
     more = [f"{len(short) - SHOWN} more too little"] if len(short) > SHOWN else []
     return Finding(
         at / cap_field(plan),
-        f"caps on {units(total)} {effect}: {_broken_guarantees(grants, short)}",
+        f"caps on {units(total)} {effect}: {broken}",
         label="more than there is",
         related=tuple(
-            Label(item.grant.quota.at / "guaranteed", f"`{item.grant.tenant.name}` can count on {number(item.left)}")
-            for item in short[:SHOWN]
+            Label(
+                each.grant.quota.at / "guaranteed", f"`{each.grant.tenant.name}` can count on {number(each.remaining)}"
+            )
+            for each in short[:SHOWN]
         ),
         notes=(
             fact,
-            f"when all others use their caps: {joined([*left[:SHOWN], *more])}",
+            f"when all others use their caps: {joined([*counts, *more])}",
             "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
         ),
         help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
         severity=severity_of_loss(plan, Severity.WARNING),
     )
-
-
-def _broken_guarantees(grants: Sequence[Grant], short: Sequence[Shortfall]) -> str:
-    if len(short) == sum(grant.quota.guaranteed > 0 for grant in grants):
-        return "no guarantee on it holds"
-    names = listing([item.grant.tenant.name for item in short])
-    return f"the guarantees of {names} do not hold" if len(short) > 1 else f"the guarantee of {names} does not hold"
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -247,7 +239,7 @@ def part_of_a_unit(plan: Plan) -> Iterator[Finding]:
 
 
 def _amounts(quota: Quota) -> Iterator[tuple[Path, Amount | None]]:
-    """The numbers that a quota writes; what was left out is the same object as the guarantee."""
+    """Yield the numbers that a quota writes. A number that was left out is the same object as the guarantee."""
     yield ("guaranteed",), quota.guaranteed
     if quota.limit is not quota.guaranteed:
         yield ("limit",), quota.limit
@@ -350,35 +342,31 @@ def pools_share_a_resource(plan: Plan) -> Iterator[Finding]:
     `single`, `mixed`. Schedulers with queues count by pool, DRA device classes by GPU model. With `onLoss: refuse` this
     is an error.
     """
-    if not plan.scheduler.counts_tenants:
-        yield from (_shared_resource(plan, *found) for found in shared_caps(plan))
-
-
-def _shared_resource(plan: Plan, tenant: Tenant, resource: str, quotas: tuple[Quota, ...]) -> Finding:
-    first, second = quotas[:2]
-    bounded = [(quota.pool.name, cap) for quota in quotas if (cap := cap_of(plan, quota)) is not None]
-    one_cap = f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool"
-    if len(quotas) == 2:
-        pools, hand_out = f"pools {listing([quota.pool.name for quota in quotas])}", "both hand out"
-    else:
-        pools, hand_out = f"{len(quotas)} pools", "all hand out"
-    return Finding(
-        second.at / "pool",
-        f"a quota cannot tell {pools} apart for tenant `{tenant.name}`: {hand_out} `{resource}`",
-        label=f"`{second.unit.name}` is `{resource}` here",
-        related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
-        notes=(
-            *((one_cap,) if len(bounded) == len(quotas) else ()),
-            f"{joined(keepers('pool'))} count by pool, and DRA by device class",
-        ),
-        help=_way_out(quotas)
-        or "give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it",
-        severity=severity_of_loss(plan, Severity.WARNING),
-    )
+    for tenant, resource, quotas in shared_caps(plan) if not plan.scheduler.counts_tenants else ():
+        first, second = quotas[:2]
+        bounded = [(quota.pool.name, cap) for quota in quotas if (cap := cap_of(plan, quota)) is not None]
+        one_cap = f"one cap for all: {total_text(bounded)} `{resource}`, in whichever pool"
+        if len(quotas) == 2:
+            pools, hand_out = f"pools {listing([quota.pool.name for quota in quotas])}", "both hand out"
+        else:
+            pools, hand_out = f"{len(quotas)} pools", "all hand out"
+        yield Finding(
+            second.at / "pool",
+            f"a quota cannot tell {pools} apart for tenant `{tenant.name}`: {hand_out} `{resource}`",
+            label=f"`{second.unit.name}` is `{resource}` here",
+            related=(Label(first.at / "pool", f"`{first.unit.name}` is `{resource}` here, too"),),
+            notes=(
+                *((one_cap,) if len(bounded) == len(quotas) else ()),
+                f"{joined(keepers('pool'))} count by pool, and DRA by device class",
+            ),
+            help=_way_out(quotas)
+            or "give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it",
+            severity=severity_of_loss(plan, Severity.WARNING),
+        )
 
 
 def _way_out(quotas: Sequence[Quota]) -> str:
-    """A change to one of the pools that gives its units a name of their own."""
+    """Return a change to one of the pools that gives its units a name of their own, or an empty text."""
     for quota in quotas:
         part, name = quota.pool.part_with(quota.unit), quota.pool.name
         if part.shares and part.shares_of(quota.unit) and not part.shares.spec.rename:
@@ -409,7 +397,10 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
         if len(idle) < len(pool.units) and isinstance(pool.sharing, DynamicMig):
             continue  # the place of what nobody asks for is made into something else
-        if idle and not _is_refused(pool):
+        divided = [part.sharing for part in pool.parts if isinstance(part.sharing, Mig)]
+        # A layout that does not fit is reported for itself.
+        is_refused = any(isinstance(entry.placed, Refusal) for mig in divided for entry in mig.layout.entries)
+        if idle and not is_refused:
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
             yield Finding(
                 name_of(pool.at),
@@ -420,7 +411,59 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _is_refused(pool: Pool) -> bool:
-    """Whether the pool's units are those of a layout that is reported for not fitting."""
-    divided = [part.sharing for part in pool.parts if isinstance(part.sharing, Mig)]
-    return any(isinstance(entry.placed, Refusal) for sharing in divided for entry in sharing.layout.entries)
+@check("GPU435", "nobody-can-borrow", Severity.NOTE)
+def nobody_can_borrow(plan: Plan) -> Iterator[Finding]:
+    """The cluster's scheduler lends what is idle, and no quota lets its tenant borrow.
+
+    ## Why
+    A quota without `limit` is both guarantee and cap. Kueue and KAI-Scheduler then divide a pool as plain Kubernetes
+    does: what one tenant leaves idle nobody uses, though the scheduler would take it back as soon as it is wanted.
+
+    ## Instead
+    Write `limit: none`, or a number above `guaranteed`, on the quotas of tenants that may use what is idle. What they
+    borrow is evicted when its owner asks for it, so their work should stand that: write checkpoints, or restart.
+    """
+    quotas = [(tenant, quota) for tenant, quota in each_quota(plan) if tenant.has_work]
+    is_shared = len({quota.key for _, quota in quotas}) < len(quotas)
+    if plan.scheduler.has_queues and is_shared and not any(quota.may_borrow for _, quota in quotas):
+        yield Finding(
+            plan.cluster.scheduler.at / "kind",
+            f"no tenant can use what another leaves idle, though {plan.scheduler.title} lends and takes back",
+            label="nothing to lend for",
+            related=tuple(
+                Label(quota.at / "guaranteed", f"`{tenant.name}` has {number(quota.guaranteed)} {units(quota)}")
+                for tenant, quota in quotas[:3]
+            ),
+            notes=("without `limit` a quota is guarantee and cap in one",),
+            help="write `limit: none` on the quotas of tenants that may borrow",
+        )
+
+
+@check("GPU436", "cap-without-queue")
+def cap_without_queue(plan: Plan) -> Iterator[Finding]:
+    """The cluster caps its tenants in queues, and nothing makes pods go through one.
+
+    ## Why
+    `cap: queue` takes the ResourceQuota off what is granted, so that work waits in its queue and is not refused. Plain
+    Kubernetes has no queues, those of Run:ai are not in the cluster, and before Kubernetes 1.30 there are no admission
+    policies, which keep pods from going around Kueue and KAI-Scheduler. Nothing would cap anybody.
+
+    ## Instead
+    Remove `cap`, or use Kueue or KAI-Scheduler with Kubernetes 1.30 or newer.
+    """
+    if plan.cluster.cap is not Cap.QUEUE:
+        return
+    at, scheduler = plan.cluster.scheduler.at, plan.scheduler
+    if not scheduler.has_queues:
+        related, fact = at / "kind", f"{scheduler.title} has no queues in the cluster"
+    elif not has_admission_policies(plan.cluster):
+        related, fact = plan.cluster.at / "kubernetes", "admission policies came with Kubernetes 1.30"
+    else:
+        return
+    yield Finding(
+        at / "cap",
+        "nothing would cap what tenants use",
+        label="no queue that pods have to go through",
+        related=(Label(related, fact),),
+        help="remove `cap`",
+    )

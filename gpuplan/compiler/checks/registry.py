@@ -1,4 +1,4 @@
-"""How a check is declared, whatever it judges: one function, whose docstring is its page."""
+"""Declare checks, whatever they judge: a check is one function, whose docstring is its page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import Value
 
 
 class Context(Protocol):
-    """What a check judges: the plan of a cluster, a step between two plans, or a set of objects."""
+    """The value that a check judges: the plan of a cluster, a step between two plans, or a set of objects."""
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ class Check(Value, Generic[C]):
     rule: Rule
     find: Callable[[C], Iterable[Finding]]
     applies: Callable[[C], bool] | None = None
-    """What a context must be for the rule to judge it."""
+    """The condition on a context for the rule to judge it."""
 
     def run(self, context: C) -> Iterator[Diagnostic]:
         if self.applies is not None and not self.applies(context):
@@ -56,12 +56,12 @@ def check(
 
 
 def same_rule(one: Check[Any]) -> Callable[[Callable[[C], Iterable[Finding]]], Check[C]]:
-    """Declare how another context breaks a rule that is declared already; its page stays the first one's."""
+    """Declare how another context breaks a rule that is declared already. Its page stays the first one's."""
     return lambda function: Check(one.rule, function)
 
 
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:
-    """Every check that is defined in one of the modules, in the order in which they are written."""
+    """Return every check that is defined in one of the modules, in the order in which they are written."""
     return tuple(
         value
         for module in modules
@@ -71,5 +71,5 @@ def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:
 
 
 def run_all(checks: Iterable[Check[C]], context: C) -> tuple[Diagnostic, ...]:
-    """Every finding of every check, in the checks' order."""
+    """Return every finding of every check, in the checks' order."""
     return tuple(diagnostic for one in checks for diagnostic in one.run(context))

@@ -10,8 +10,7 @@ from typing import TypeVar
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import inside, text, value_at
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.checks.formats.mig import LABEL_VALUE
-from gpuplan.compiler.checks.formats.plugin import plugin_errors
+from gpuplan.compiler.checks.formats.faults import LABEL_VALUE, plugin_errors
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.manifests import identity_of
@@ -84,11 +83,11 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
 
 
 _OWN_NAME = re.compile(r".+-[0-9a-f]{8}")
-"""How gpuplan names an entry: by a layout's name and a hash."""
+"""The names that gpuplan gives to entries: a layout's name and a hash."""
 
 
 def _each(plan: Plan, kind: type[T]) -> Iterator[T]:
-    """What is retained of a kind."""
+    """Yield what is retained of a kind."""
     return (item.what for item in plan.retained if isinstance(item.what, kind))
 
 
@@ -119,7 +118,7 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
 
 
 def _kept_names(plan: Plan) -> Iterator[tuple[Origin, str, str]]:
-    """Where layouts and pools write what nodes call their entry already."""
+    """Yield the places, names and labels of entries that layouts and pools keep for nodes."""
     layouts = (*plan.layouts, *(part.sharing.layout for part in plan.parts if isinstance(part.sharing, Mig)))
     kept = {layout.at: layout for layout in layouts if layout.keeps_name}
     yield from ((at / "configName", layout.config_name, MIG_CONFIG_LABEL) for at, layout in kept.items())
@@ -142,7 +141,7 @@ def retained_config_refused(plan: Plan) -> Iterator[Finding]:
     for what in _each(plan, RetainedDevicePluginConfig):
         for problem in plugin_errors(what.config, plan.cluster.gpu_operator.spec.mig_strategy):
             at = what.at / "config" / problem.route
-            yield problem.found(at, "nodes with this entry would hand out no GPUs", what.spec.key)
+            yield problem.finding(at, "nodes with this entry would hand out no GPUs", what.spec.key)
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------
@@ -189,7 +188,7 @@ _IDENTITY: Mapping[tuple[str, ...], Callable[[object], bool]] = {
     ("metadata", "annotations"): _is_mapping_of_text,
     ("metadata", "labels"): _is_mapping_of_text,
 }
-"""What every object has in common, and how it is spelt; names of some kinds have colons."""
+"""The fields that every object has, with how they are spelt. Names of some kinds have colons."""
 _OPTIONAL = (("metadata", "namespace"), ("metadata", "annotations"), ("metadata", "labels"))
 
 
@@ -373,7 +372,7 @@ def kept_nodes_in_no_pool(plan: Plan) -> Iterator[Finding]:
 
 
 def _common_node(nodes: Nodes, others: Nodes) -> str | None:
-    """A node's name that both may have."""
+    """Return a node's name that both may have, or None."""
     for one, other in ((nodes, others), (others, nodes)):
         if one.names:
             return next((name for name in one.names if _has(other, name)), None)

@@ -129,10 +129,6 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
                     related=(Label(other[1], "asked for here"),),
                     help="leave one of them out" if again else "write another host or `path`",
                 )
-    yield from _taken(plan)
-
-
-def _taken(plan: Plan) -> Iterator[Finding]:
     for taking in takings(plan):
         by, of = taking.by, taking.of
         if by.tenant.name != of.tenant.name:

@@ -155,7 +155,7 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
 
 
 def _transformed(plan: Plan, at: Origin, resources: object) -> Iterator[Finding]:
-    """Transformations of what quotas count: what Kueue counts of claims comes after these, and can only be added to."""
+    """Find transformations of what quotas count. What Kueue counts of claims comes after, and can only be added to."""
     listed = resources.get("transformations") if isinstance(resources, Mapping) else None
     asked = (*gpu_resources(plan), *(item.value for item in plan.compute_trees))
     counted = {*asked, *(str(mapping["name"]) for mapping in device_class_mappings(plan))}
@@ -183,7 +183,7 @@ def _transformed(plan: Plan, at: Origin, resources: object) -> Iterator[Finding]
 
 
 def _excluded(plan: Plan, more: Mapping[str, object]) -> Iterator[tuple[int, str, str]]:
-    """Each further prefix with the first counted resource whose name begins with it."""
+    """Yield each further prefix with the first counted resource whose name begins with it."""
     counted = (
         *gpu_resources(plan),
         *(str(mapping["name"]) for mapping in device_class_mappings(plan)),
@@ -312,7 +312,7 @@ def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
 
 
 def _to_install(plan: Plan) -> str:
-    """What has gpuplan install the scheduler, where it can."""
+    """Return how to have gpuplan install the scheduler, or an empty text if it cannot."""
     scheduler = plan.cluster.scheduler
     if find_scheduler_chart(scheduler.kind.value) is None:
         return ""

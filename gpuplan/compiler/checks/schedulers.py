@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.losses import Use, losses, uncounted_profiles, uses
 from gpuplan.compiler.checks.registry import Check, check
 from gpuplan.compiler.checks.wording import severity_of_loss
 from gpuplan.compiler.planning.grants import has_admission_policies
-from gpuplan.compiler.planning.plan import Fraction, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import Fraction, Mig, Plan
 from gpuplan.compiler.planning.schedulers import keepers
 
 # --- What is kept in part, or not at all -------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def compute_not_kept() -> None:
 
 
 def _losses(plan: Plan, concept: str, place: str) -> Iterator[Finding]:
-    """One finding for all that is lost in one way: it is the cluster that loses it, and a fleet has many tenants."""
+    """Find all that is lost in one way, as one finding, since the cluster loses it and a fleet has many tenants."""
     scheduler = plan.cluster.scheduler
     kept = plan.scheduler.capability(concept)
     verb = "does not keep" if kept.support is Support.IMPOSSIBLE else "keeps only in part:"
@@ -338,7 +338,7 @@ def _losses(plan: Plan, concept: str, place: str) -> Iterator[Finding]:
 
 
 def _asked(
-    found: tuple[Use, ...],
+    places: tuple[Use, ...],
     at: Origin,
     message: str,
     help_: str,
@@ -349,9 +349,9 @@ def _asked(
     return Finding(
         at,
         message,
-        label="asked for in one place" if len(found) == 1 else f"asked for in {len(found)} places",
-        related=tuple(Label(use.at, use.text) for use in found[:_SHOWN]),
-        notes=(*notes, f"{len(found) - _SHOWN} more like these") if len(found) > _SHOWN else notes,
+        label="asked for in one place" if len(places) == 1 else f"asked for in {len(places)} places",
+        related=tuple(Label(use.at, use.text) for use in places[:_SHOWN]),
+        notes=(*notes, f"{len(places) - _SHOWN} more like these") if len(places) > _SHOWN else notes,
         help=help_,
         severity=severity,
     )
@@ -382,51 +382,37 @@ def unit_unknown_to_scheduler(plan: Plan) -> Iterator[Finding]:
     shares, and with KAI-Scheduler MIG profiles without attributes. Of shares under Run:ai this is a warning, because
     its documentation does not say.
     """
-    loses_shares = plan.scheduler.capability("shares").support is Support.IMPOSSIBLE
+    kept, by_scheduler = plan.scheduler.capability("shares"), (_scheduler_label(plan),)
     for pool in plan.parts:
         if isinstance(pool.sharing, Fraction) and not plan.scheduler.has_fractions:
-            yield _fraction_without_scheduler(plan, pool)
-        elif pool.shares and loses_shares:
-            yield _shares_without_count(plan, pool, pool.shares.at)
-        elif isinstance(pool.sharing, Mig) and plan.scheduler.reads_sizes_from_names:
-            yield from _profiles_without_count(plan, pool, pool.sharing.layout_at)
-
-
-def _fraction_without_scheduler(plan: Plan, pool: Pool) -> Finding:
-    return Finding(
-        pool.sharing.at.key,
-        f"{plan.scheduler.title} cannot hand out fractions of pool `{pool.name}`",
-        label=f"needs {joined(keepers('fraction'), 'or')}",
-        related=(_scheduler_label(plan),),
-        notes=(plan.scheduler.capability("fraction").loss,),
-        help="write `timeSlicing: {replicas: 4}` or another kind of sharing, or change the cluster's scheduler",
-    )
-
-
-def _shares_without_count(plan: Plan, pool: Pool, at: Origin) -> Finding:
-    kept = plan.scheduler.capability("shares")
-    return Finding(
-        at.key,
-        f"{plan.scheduler.title} does not count the shares of pool `{pool.name}`",
-        label="shares of the device plugin",
-        related=(_scheduler_label(plan),),
-        notes=(kept.loss,),
-        help="write `sharing: {fraction: {}}`; a share of one in four is then `gpu-fraction: 0.25`",
-        severity=severity_of_loss(plan, Severity.WARNING) if kept.is_uncertain else None,
-    )
-
-
-def _profiles_without_count(plan: Plan, pool: Pool, at: Origin) -> Iterator[Finding]:
-    odd = uncounted_profiles(pool)
-    if odd:
-        yield Finding(
-            at,
-            f"KAI-Scheduler counts {listing([unit.name for unit in odd])} of pool `{pool.name}` as nothing",
-            label=f"`{odd[0].resource}` has no size in its name",
-            related=(_scheduler_label(plan),),
-            notes=("it reads names of the form `nvidia.com/mig-2g.20gb`; a quota does not count others",),
-            help="use profiles without an attribute",
-        )
+            yield Finding(
+                pool.sharing.at.key,
+                f"{plan.scheduler.title} cannot hand out fractions of pool `{pool.name}`",
+                label=f"needs {joined(keepers('fraction'), 'or')}",
+                related=by_scheduler,
+                notes=(plan.scheduler.capability("fraction").loss,),
+                help="write `timeSlicing: {replicas: 4}` or another kind of sharing, or change the cluster's scheduler",
+            )
+        elif pool.shares and kept.support is Support.IMPOSSIBLE:
+            yield Finding(
+                pool.shares.at.key,
+                f"{plan.scheduler.title} does not count the shares of pool `{pool.name}`",
+                label="shares of the device plugin",
+                related=by_scheduler,
+                notes=(kept.loss,),
+                help="write `sharing: {fraction: {}}`; a share of one in four is then `gpu-fraction: 0.25`",
+                severity=severity_of_loss(plan, Severity.WARNING) if kept.is_uncertain else None,
+            )
+        elif isinstance(pool.sharing, Mig) and plan.scheduler.reads_sizes_from_names and uncounted_profiles(pool):
+            odd = uncounted_profiles(pool)
+            yield Finding(
+                pool.sharing.layout_at,
+                f"KAI-Scheduler counts {listing([unit.name for unit in odd])} of pool `{pool.name}` as nothing",
+                label=f"`{odd[0].resource}` has no size in its name",
+                related=by_scheduler,
+                notes=("it reads names of the form `nvidia.com/mig-2g.20gb`; a quota does not count others",),
+                help="use profiles without an attribute",
+            )
 
 
 def _scheduler_label(plan: Plan) -> Label:
@@ -511,7 +497,7 @@ def scheduler_needs_configuration(plan: Plan) -> Iterator[Finding]:
 
 
 def _needing(plan: Plan, needs: Needs) -> list[tuple[Concept, tuple[Use, ...]]]:
-    """What the plan asks for that the scheduler does not keep by its own objects, with the places."""
+    """Return what the plan asks for that the scheduler does not keep by its own objects, with the places."""
     needing = (concept for concept in concepts() if plan.scheduler.capability(concept.id).needs is needs)
     asked = ((concept, uses(plan, concept.id)) for concept in needing)
     return [(concept, found) for concept, found in asked if found]

@@ -59,7 +59,7 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
 
 
 def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
-    """What needs a port, of a service that has none."""
+    """Find what needs a port, of a service that has none."""
     if work.port != "none":
         return
     at, probe = workload.work_at, probe_of(work)
@@ -186,7 +186,7 @@ def _reach(workload: Workload, work: Inference) -> Iterator[Finding]:
 # --- Ports of nodes ------------------------------------------------------------------------------------------------
 
 _NODE_PORTS = range(30000, 32768)
-"""What the API server hands out unless `--service-node-port-range` says otherwise."""
+"""The ports that the API server hands out unless `--service-node-port-range` says otherwise."""
 
 
 @check("GPU597", "node-port-not-free")
@@ -269,7 +269,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
 
 
 def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) -> Iterator[Finding]:
-    """Containers beside the main one for which nobody says what they ask for, not even a LimitRange."""
+    """Find containers beside the main one whose requests nobody says, not even a LimitRange."""
     limits = container_limits(workload.tenant, workload.namespace, plan.scheduler)
     if scaling.cpu_percent is None or Counted.CPU in limits.get("defaultRequest", {}):
         return

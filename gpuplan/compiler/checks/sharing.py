@@ -68,7 +68,7 @@ _MOST_CLIENTS_BEFORE = 16
 
 
 def most_mps_clients(gpu: Gpu) -> int:
-    """How many clients the MPS control daemon lets a GPU have.
+    """Return how many clients the MPS control daemon lets a GPU have.
 
     It asks for compute capability 7.5 although its function is called `isAtLeastVolta`, and Volta is 7.0
     (`cmd/mps-control-daemon/mps/device.go` of k8s-device-plugin v0.20.0).
@@ -169,7 +169,7 @@ def _too_small(pool: Pool, unit: Unit, memory_mib: int, need: int) -> Finding:
 
 
 def _enough(gpu: Gpu, need: int) -> str:
-    """What of the model has so much memory."""
+    """Return what of the model has so much memory."""
     sizes = {item.name: item.memory_mib or (item.memory_gib or 0) * 1024 for item in gpu.plain_profiles}
     if fitting := [name for name, size in sizes.items() if size >= need]:
         return f"profiles with enough memory: {listing(fitting)}"

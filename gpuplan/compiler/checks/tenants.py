@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.caps import cap_field, cap_of, each_quota
-from gpuplan.compiler.checks.pools import circles
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.compiler.planning.classes import counted_with, is_kept
@@ -16,6 +15,7 @@ from gpuplan.compiler.planning.containers import defaults_of
 from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Tenant
 from gpuplan.compiler.planning.projects import seconds, times_of
+from gpuplan.compiler.planning.tree import circles
 
 
 @check("GPU406", "tenant-without-namespace")
@@ -256,7 +256,7 @@ def class_limits_below_guaranteed(plan: Plan) -> Iterator[Finding]:
 
 
 def _holds_all(plan: Plan, tenant: Tenant, quota: Quota) -> bool:
-    """Whether limits for its classes hold for all that uses a quota: in this pool alone, and in all its namespaces."""
+    """Whether limits for a tenant's classes hold for all that uses a quota, in this pool and in all its namespaces."""
     cap = plan.cluster.cap
     return (
         is_kept(quota, cap)
@@ -296,7 +296,7 @@ def split_below_cap(plan: Plan) -> Iterator[Finding]:
 
 
 def _uneven(plan: Plan, fault: Callable[[Amount, Amount], str]) -> Iterator[Finding]:
-    """The divided quotas whose parts, all together, are not what the cap is; a part of a foreign namespace is no part.
+    """Find divided quotas whose parts do not add up to the cap. A part of a foreign namespace is no part.
 
     That is reported for itself.
     """
@@ -333,6 +333,8 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
     for tenant, quota in each_quota(plan) if not plan.scheduler.counts_tenants else ():
         names, cap = tenant.spec.namespaces, cap_of(plan, quota)
         if len(names) > 1 and not quota.split and cap and quota.unit.asked_as and len(set(names)) == len(names):
+            share, rest = divmod(int(cap), len(names))
+            even = ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names))
             sum_text = f"{len(names)} x {number(cap)} = {number(len(names) * cap)}"
             yield Finding(
                 quota.at,
@@ -341,13 +343,8 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
                 label="not divided",
                 related=(Label((tenant.at / "namespaces").key, f"{len(names)} namespaces"),),
                 notes=(f"a ResourceQuota counts one namespace: together they may use {sum_text}",),
-                help=f"add `split: {_even_split(names, cap)}`",
+                help=f"add `split: {{{even}}}`",
             )
-
-
-def _even_split(names: Sequence[str], cap: Amount) -> str:
-    share, rest = divmod(int(cap), len(names))
-    return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
 
 
 @check("GPU430", "labelled-namespaces-unguarded")

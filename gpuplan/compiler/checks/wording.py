@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 def name_of(at: Origin) -> Origin:
-    """Where the document that ``at`` points into gives its name."""
+    """Return where the document that ``at`` points into gives its name."""
     return Origin(at.source, ("metadata", "name"))
 
 
 def number(amount: Amount) -> str:
-    """An amount as people write it: no exponent, no idle zeros."""
+    """Return an amount as people write it: no exponent, no idle zeros."""
     return f"{amount.normalize():f}" if isinstance(amount, Decimal) else str(amount)
 
 
 def in_yaml(value: object) -> str:
-    """A value as one would write it: text without quotes, all else as in JSON and YAML."""
+    """Return a value as people write it: text without quotes, all else as in JSON and YAML."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
@@ -36,12 +36,12 @@ def add(amounts: Sequence[Amount]) -> Amount:
 
 
 def crossing(amounts: Sequence[Amount], bound: Amount) -> int:
-    """The place in a list of amounts where the running sum first exceeds the bound; the last one, where none does."""
+    """Return the index at which the running sum of amounts first exceeds the bound, or the last one."""
     return next((index for index, total in enumerate(accumulate(amounts)) if total > bound), len(amounts) - 1)
 
 
 def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
-    """Every item whose key an earlier one has, with the first of these."""
+    """Yield every element whose key an earlier one has, with the first of these."""
     firsts: dict[Hashable, T] = {}
     for item in items:
         first = firsts.setdefault(key(item), item)
@@ -50,12 +50,12 @@ def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[
 
 
 def units(part: Quota | Workload | Total) -> str:
-    """What is handed out, and by which pool."""
+    """Return the name of a unit and that of its pool, in words."""
     return f"`{part.unit.name}` of pool `{part.pool.name}`"
 
 
 def gpu_numbers(indexes: Sequence[int]) -> str:
-    """Some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
+    """Return some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
     if len(indexes) == 1:
         return f"GPU {indexes[0]}"
     if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
@@ -64,12 +64,12 @@ def gpu_numbers(indexes: Sequence[int]) -> str:
 
 
 def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
-    """What may be named instead, as a note."""
+    """Return the names that there are, as a note."""
     return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()
 
 
 def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
-    """The proof of a sum, largest first where not all can be shown: `` `research` 12 + `training` 8 = 20 ``."""
+    """Return the proof of a sum, the largest parts if there are many: `` `research` 12 + `training` 8 = 20 ``."""
     if len(parts) == 1:
         return f"`{parts[0][0]}` {number(parts[0][1])}"
     listed = list(parts)
@@ -83,14 +83,14 @@ def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
 
 
 def severity_of_loss(plan: Plan, reported: Severity) -> Severity:
-    """An error where the cluster refuses whatever its scheduler cannot keep, else ``reported``."""
+    """Return an error if the cluster refuses what its scheduler cannot keep, else ``reported``."""
     return Severity.ERROR if plan.cluster.scheduler.spec.on_loss is OnLoss.REFUSE else reported
 
 
 def mistyped(
     at: Origin, message: str, meant: str | None, label: str, help_: str, *notes: str, write: str = "write `{}`"
 ) -> Finding:
-    """A finding on a name that nothing has: ``label`` and ``help_`` are for one that is not known to mean another."""
+    """Return a finding on a name that nothing has. ``label`` and ``help_`` hold if no other name may be meant."""
     return Finding(
         at,
         message,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from math import ceil
+from operator import attrgetter
 from typing import assert_never
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
@@ -41,7 +42,7 @@ class _Load(NamedTuple):
         return (self.quota, *self.beyond)
 
     @property
-    def own(self) -> list[Workload]:
+    def of_holder(self) -> list[Workload]:
         """The workloads of the tenant itself, without those of its children."""
         return [workload for workload in self.workloads if workload.tenant is self.holder]
 
@@ -51,7 +52,7 @@ class _Load(NamedTuple):
 
     @property
     def reach(self) -> Amount:
-        """How much of the unit the tenant can have at most."""
+        """The most of the unit that the tenant can have."""
         return add([_reach(quota) for quota in self.quotas])
 
     @property
@@ -126,15 +127,17 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Ask for less, or raise the quota; where the pool itself is too small, add nodes.
     """
-    told: list[_Overload] = []
+    overloads: list[_Overload] = []
     for load in _loads(plan):
         for group, bound in _groups(plan, load):
             together = _at_once(group)
-            overload = _Overload(frozenset(found.name for found in together), _remaining(together, told) - bound.amount)
-            if overload.excess > 0 and all(overload.names != other.names for other in told):
-                told.append(overload)
+            overload = _Overload(
+                frozenset(found.name for found in together), _remaining(together, overloads) - bound.amount
+            )
+            if overload.excess > 0 and all(overload.names != other.names for other in overloads):
+                overloads.append(overload)
                 yield _asks_too_much(load, together, bound)
-    seen = {name for overload in told for name in overload.names}
+    seen = {name for overload in overloads for name in overload.names}
     for load in _loads(plan):
         for group, bound in _groups(plan, load):
             if _total(group) > bound.amount and seen.isdisjoint(found.name for found in group):
@@ -149,30 +152,30 @@ class _Overload(NamedTuple):
     excess: Amount
 
 
-def _remaining(group: Sequence[Workload], told: Iterable[_Overload]) -> Amount:
-    """What a group asks for once the overloads that it shares workloads with are mended."""
+def _remaining(group: Sequence[Workload], overloads: Iterable[_Overload]) -> Amount:
+    """Return what a group asks for once the overloads that it shares workloads with are mended."""
     names = {found.name for found in group}
-    return _total(group) - add([overload.excess for overload in told if not names.isdisjoint(overload.names)])
+    return _total(group) - add([overload.excess for overload in overloads if not names.isdisjoint(overload.names)])
 
 
 class _Bound(NamedTuple):
-    """How much some workloads may use; ``told`` ends the message, ``help`` says how to raise it to what they ask."""
+    """A bound of what workloads may use. ``text`` ends the message, and ``help`` says how to raise the bound."""
 
     amount: Amount
-    told: str
+    text: str
     at: Origin
     help: str
 
 
 def _groups(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:
-    """What has to fit at once, with what it has to fit into."""
+    """Yield workloads that have to fit at once, with the bound for them."""
     for workloads, bound in _bounded(plan, load):
         for group in _counted_together(plan, load.quota, workloads):
             yield group, bound
 
 
 def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:
-    """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size.
+    """Yield all workloads with the tenant's limit, those of a namespace with its cap, and all with the pool's size.
 
     Those that fall back have one bound: what the tenant may use of all these pools.
     """
@@ -200,7 +203,7 @@ def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bou
                 yield inside, _Bound(cap, told, at, f"raise `{name}` to {raised}")
     for name, limit in quota.class_limits.items() if is_kept(quota, plan.cluster.cap) else ():
         of_class = [
-            workload for workload in load.own if workload.priority_class and workload.priority_class.name == name
+            workload for workload in load.of_holder if workload.priority_class and workload.priority_class.name == name
         ]
         told, raised = f"pods of `{name}` may use {number(limit)}", number(_total(of_class))
         at = quota.at / "classLimits" / name
@@ -218,7 +221,7 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
         workload.pods_at,
-        f"{_asks(load, group)}, and {bound.told}",
+        f"{_asks(load, group)}, and {bound.text}",
         label=f"{number(wanted - bound.amount)} too much",
         related=(Label(bound.at, number(bound.amount)),),
         notes=(*_each(group), *((_sum_text(group, bound),) if len(group) > 1 else ())),
@@ -230,7 +233,7 @@ def _take_turns(load: _Load, group: Sequence[Workload], bound: _Bound) -> Findin
     jobs = [workload for workload in group if workload.ends]
     return Finding(
         jobs[-1].pods_at,
-        f"{_asks(load, group)}, and {bound.told}: jobs take turns",
+        f"{_asks(load, group)}, and {bound.text}: jobs take turns",
         label="waits while others run",
         related=(Label(bound.at, number(bound.amount)),),
         notes=(_sum_text(group, bound),),
@@ -262,7 +265,7 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     """
     # Parents: guarantees of children lie within theirs, so what fits into those fits there.
     for load in _loads(plan) if plan.scheduler.reclaims else ():
-        lasting = _at_once(_lasting(load.own))
+        lasting = _at_once(_lasting(load.of_holder))
         if _total(lasting) > load.guaranteed:
             yield _over_guarantee(plan, load, lasting)
 
@@ -303,7 +306,7 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     """
     promised = {total.key: total.guaranteed for total in plan.totals}
     for load in _loads(plan) if plan.scheduler.reclaims else ():
-        own = load.own
+        own = load.of_holder
         used = min(_total(own), load.reach)
         left = [(quota, quota.unit.capacity - (promised[quota.key] - quota.guaranteed)) for quota in load.quotas]
         safe = add([min(max(beside, quota.guaranteed), _reach(quota)) for quota, beside in left])
@@ -313,7 +316,7 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
 
 
 def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
-    quota, own = load.quota, load.own
+    quota, own = load.quota, load.of_holder
     owners = [
         Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
         for tenant, other in each_quota(plan)
@@ -373,8 +376,8 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         rooms = [(part.nodes.count, room_on_node(workload, part)) for part in workload.pool.parts]
-        room = max((found for _, found in rooms), key=lambda found: found.pods)
-        most = sum(nodes * found.pods for nodes, found in rooms)
+        room = max((on_node for _, on_node in rooms), key=attrgetter("pods"))
+        most = sum(nodes * on_node.pods for nodes, on_node in rooms)
         falls_back = len(landings(plan, workload)) > 1
         if room.pods and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
             yield _does_not_fit(workload, room, most)
@@ -396,7 +399,7 @@ def _does_not_fit(workload: Workload, room: Room, most: int) -> Finding:
 
 
 def _room_text(workload: Workload, room: Room, most: int) -> str:
-    """What a node has, and how many pods there so is room for."""
+    """Return what a node has, and for how many pods it has room."""
     pool, fitting = workload.pool, count(room.pods, "pod")
     nodes = f"{count(pool.nodes.count, 'node')} for {most}"
     match room.short:
@@ -446,7 +449,7 @@ def workload_makes_room(plan: Plan) -> Iterator[Finding]:
 
 
 class _Evicted(NamedTuple):
-    """What is said of a workload whose pods leave a GPU that is full of them, to make room for one of another."""
+    """The words for a workload whose pods leave a GPU that is full of them, to make room for a pod of another."""
 
     words: str
     label: Label
@@ -479,7 +482,7 @@ def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
 
 
 def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once. A ResourceQuota counts all, and refuses before anybody is evicted."""
+    """Yield workloads that have to fit at once. A ResourceQuota counts all, and refuses before anybody is evicted."""
     waits = caps_in_queue(plan.cluster.cap, plan.scheduler, quota.unit.device_class) and not quota.split
     if quota.unit.asked_as and not waits:
         yield workloads
@@ -491,7 +494,7 @@ def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -
 
 
 def _loads(plan: Plan) -> Iterator[_Load]:
-    """Every quota that workloads count within, children before their parents.
+    """Yield every quota that workloads count within, children before their parents.
 
     Workloads that fall back are in no pool's load, but in one of all pools that they reach, with what stays in these.
     """
@@ -513,13 +516,13 @@ def _loads(plan: Plan) -> Iterator[_Load]:
 
 
 def _written_cap(plan: Plan, quota: Quota) -> str:
-    """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
+    """Return the field that a namespace's cap comes from. A limit that is left out is the guarantee itself."""
     is_limit = plan.cluster.cap is not Cap.GUARANTEED and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 
 def _at_once(workloads: Sequence[Workload]) -> list[Workload]:
-    """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
+    """Return what has to fit together though jobs take turns: all services, and the largest of the jobs."""
     jobs = [workload for workload in workloads if workload.ends]
     if not jobs:
         return list(workloads)
@@ -531,7 +534,7 @@ def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
 
 
 def _amount(workload: Workload) -> Amount:
-    """What all pods take at most."""
+    """Return what all pods take at most."""
     return workload.most_pods * workload.amount_per_pod
 
 
@@ -544,7 +547,7 @@ def _crossing(workloads: Sequence[Workload], bound: Amount) -> int:
 
 
 def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """The proof of each workload's amount, of the largest where there are many: ``4 pods of 0.33``."""
+    """Return the proof of each workload's amount, of the largest if there are many: ``4 pods of 0.33``."""
     shown = sorted(workloads, key=lambda workload: (-_amount(workload), workload.name))[:3]
     return tuple(
         f"`{workload.name}`: {count(workload.most_pods, 'pod')} of {number(workload.amount_per_pod)} "

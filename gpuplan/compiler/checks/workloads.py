@@ -127,7 +127,7 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
 
 
 def _with_enough(workload: Workload, fraction: FractionRequest) -> tuple[str, ...]:
-    """The smallest unit of the pool that has the memory that is asked for."""
+    """Return the smallest unit of the pool that has the memory that is asked for, as a note."""
     need = fraction.memory_mib
     sized = [(unit.memory_mib, unit.name) for unit in workload.pool.units if unit.memory_mib is not None]
     enough = min((found for found in sized if need is not None and found[0] >= need), default=None)
@@ -356,7 +356,7 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
 
 
 def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
-    """Pods that must share a node, and do not fit on one."""
+    """Find pods that must share a node, and do not fit on one."""
     room = max(room_on_node(workload, part).pods for part in workload.pool.parts)
     field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
     if room < pods:
@@ -461,7 +461,7 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
 
 
 def _tag(image: str) -> str:
-    """The tag or digest of an image's reference; a `:` before the last `/` is that of a port."""
+    """Return the tag or digest of an image's reference. A `:` before the last `/` is that of a port."""
     name, _, digest = image.partition("@")
     return digest or name.rpartition("/")[2].partition(":")[2]
 
@@ -534,14 +534,14 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
             yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
 
 
-def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
+def _unlikely_bytes(at: Origin, counted: str, text: str, workload: Workload) -> Iterator[Finding]:
     size = parse_quantity(text)
     if size is None or size < _LEAST_MEMORY:
         yield Finding(
             at,
-            f"`{text}` of workload `{workload.name}` is not an amount of {what}"
+            f"`{text}` of workload `{workload.name}` is not an amount of {counted}"
             if text
-            else f"workload `{workload.name}` asks for an empty amount of {what}",
+            else f"workload `{workload.name}` asks for an empty amount of {counted}",
             label=f"{number(size.normalize())} bytes" if size is not None else str(at.path[-1]),
             help="write a number with a unit, such as `32Gi`",
         )
@@ -588,12 +588,15 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
             taken.append(_plain(path))
 
 
-def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
-    return Finding(at, f"{what} of workload `{workload.name}` cannot be used", label=flaw, help=f"write {instead}")
+def _unusable(at: Origin, title: str, workload: Workload, flaw: str, instead: str) -> Finding:
+    return Finding(at, f"{title} of workload `{workload.name}` cannot be used", label=flaw, help=f"write {instead}")
 
 
 def _flaw_of_key(name: str) -> str:
-    """As `IsConfigMapKey` in `pkg/util/validation/validation.go` of kubernetes/apimachinery judges it."""
+    """Return why a ConfigMap has no such key, or an empty text.
+
+    (`IsConfigMapKey` in `pkg/util/validation/validation.go` of kubernetes/apimachinery.)
+    """
     if not _KEY.fullmatch(name):
         return "letters, digits, `-`, `_` and `.` only"
     if name == "." or name.startswith(".."):
@@ -606,7 +609,7 @@ def _plain(path: str) -> str:
 
 
 def _flaw_of_path(path: str, taken: Sequence[str]) -> str:
-    """``taken`` is what already stands there."""
+    """Return why nothing can be mounted at a path. ``taken`` are the paths that hold something."""
     plain = _plain(path)
     if not path.startswith("/"):
         return "must begin with `/`"
@@ -650,7 +653,7 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
 
 
 def _environments(workload: Workload) -> Iterator[tuple[Origin, Mapping[str, str | ValueFrom], bool]]:
-    """The variables of each container, and whether it asks for GPUs."""
+    """Yield the variables of each container, and whether it asks for GPUs."""
     yield workload.at / "env", workload.spec.env, True
     if workload.canary is not None:
         yield workload.work_at / "canary" / "env", workload.canary.env, True
@@ -687,7 +690,7 @@ def _unusable_variables(
 
 
 _NO_DEVICES = ("void", "none")
-"""What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
+"""The values that the container toolkit reads as no device (`internal/config/image/devices.go` there)."""
 
 
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
@@ -774,6 +777,6 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
 
 
 def _needs_letter(workload: Workload) -> str:
-    """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
+    """Return the kind of an object of the workload whose name begins with a letter, or an empty text."""
     has_service = is_called(workload.work) or workload.peers is not None
     return "Service" if has_service else needed_api(workload) or ""

@@ -18,15 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.compiler.catalog.operators import KindName, chart_kinds
 from gpuplan.compiler.delivery import argocd_root as roots
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import (
-    ANY_PART,
-    SETS,
-    Applier,
-    get_applier,
-    has_chart,
-    is_applied_by_client,
-    is_pruned,
-)
 from gpuplan.compiler.delivery.argocd_parts import (
     RESOURCES_FINALIZER,
     RETRY_NEWEST,
@@ -43,6 +34,15 @@ from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, identit
 from gpuplan.compiler.manifests.kinds import find_kind, known_kinds
 from gpuplan.compiler.manifests.kustomization import Apart
 from gpuplan.compiler.planning.apis import lacks_kind
+from gpuplan.compiler.planning.appliers import (
+    ANY_PART,
+    SETS,
+    Applier,
+    get_applier,
+    has_chart,
+    is_applied_by_client,
+    is_pruned,
+)
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.node_features import rules_group
 from gpuplan.compiler.planning.plan import Argocd, Plan, Stage

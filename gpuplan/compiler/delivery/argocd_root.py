@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.delivery.argocd_parts import (
     RESOURCES_FINALIZER,
     RETRY,
@@ -29,6 +28,7 @@ from gpuplan.compiler.delivery.argocd_traces import Traces
 from gpuplan.compiler.delivery.indexes import OWN_CLUSTER
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.kustomization import Apart
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Argocd, Plan
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.planning.sync_names import CONTENT, REVISION, root_name

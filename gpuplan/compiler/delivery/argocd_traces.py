@@ -8,7 +8,6 @@ from typing import Any
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.delivery.charts import chart_of, charts
 from gpuplan.compiler.delivery.reasons import Reasons
 from gpuplan.compiler.manifests.kinds import find_kind
@@ -24,6 +23,7 @@ from gpuplan.compiler.manifests.provenance import (
     ordering,
 )
 from gpuplan.compiler.planning.apis import api_at
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Argocd, Plan, Stage, with_places
 from gpuplan.compiler.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
 from gpuplan.compiler.planning.sync_names import COMPARE_OPTIONS, CONTENT, REVISION

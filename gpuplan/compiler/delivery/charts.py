@@ -10,8 +10,8 @@ from gpuplan.compiler.backends.base import trace_values
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, ChartKinds, chart_kinds
-from gpuplan.compiler.delivery.appliers import has_chart
 from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied
+from gpuplan.compiler.planning.appliers import has_chart
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sources import operator_namespace

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
-from gpuplan.compiler.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
 from gpuplan.compiler.manifests import File, Identity, Manifest, to_yaml
+from gpuplan.compiler.planning.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.subjects import about

@@ -7,10 +7,10 @@ from typing import Any
 
 from gpuplan.compiler.backends.gpu_operator import trace_helm_values
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.delivery.charts import Chart, trace_chart_values
 from gpuplan.compiler.delivery.reasons import Reasons
 from gpuplan.compiler.manifests.provenance import Links, Routes, as_written, below, chosen, copied, hashed
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name

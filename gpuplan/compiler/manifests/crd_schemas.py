@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from itertools import islice
 from os.path import realpath, relpath, sep
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from gpuplan.compiler.base.aliases import has_few_aliases
-from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, is_deep
 from gpuplan.compiler.base.diagnostics import (
     Diagnostic,
     Finding,
@@ -27,6 +24,7 @@ from gpuplan.compiler.base.diagnostics import (
     WholeFile,
     field_path,
 )
+from gpuplan.compiler.base.plain import MAX_PARTS, UnreadableTextError, load_documents
 from gpuplan.compiler.base.repository import is_kept_inside
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
@@ -116,7 +114,7 @@ class CrdSchemas:
                     continue
                 try:
                     texts[file] = _read_text(file)
-                except UnreadableCrdError as error:
+                except UnreadableTextError as error:
                     self._refuse(file, "file", _Misfit((), str(error)))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -128,7 +126,7 @@ class CrdSchemas:
     def _add(self, file: FilePath, text: str) -> None:
         try:
             documents = parse_definitions(text)
-        except UnreadableCrdError as error:
+        except UnreadableTextError as error:
             self._refuse(file, "file", _Misfit((), str(error)))
             return
         for document in documents:
@@ -184,19 +182,15 @@ MAX_BYTES: Final = 32 * 2**20
 """The largest file of definitions that a chart brings has about 5 MiB."""
 
 
-class UnreadableCrdError(Exception):
-    """What is wrong with a file as a whole, in words that go on from ``file cannot be used:``."""
-
-
 def _read_text(file: FilePath) -> str:
     with file.open("rb") as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        raise UnreadableCrdError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+        raise UnreadableTextError(f"it is larger than {MAX_BYTES // 2**20} MiB")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UnreadableCrdError("it is not UTF-8") from error
+        raise UnreadableTextError("it is not UTF-8") from error
 
 
 def parse_definitions(text: str) -> list[Mapping[Any, Any]]:
@@ -208,38 +202,10 @@ def parse_definitions(text: str) -> list[Mapping[Any, Any]]:
     ]
 
 
-def load_documents(text: str) -> list[object]:
-    """The documents of a text that anybody may have written; `UnreadableCrdError` where they cannot be gone through."""
-    import yaml
-
-    try:
-        if is_deep(text):
-            raise UnreadableCrdError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
-        if "<<" in text and not has_few_aliases(text, MAX_PARTS):
-            raise UnreadableCrdError(f"aliases stand for more than {MAX_PARTS:,} values, and are merged")
-        return list(yaml.load_all(text, Loader=_loader()))
-    # Beside its own errors PyYAML lets through what the constructors of numbers, dates and mappings raise.
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
-        raise UnreadableCrdError(f"it is not YAML: {' '.join(str(error).split())}") from error
-
-
-@cache
-def _loader() -> type:
-    """PyYAML's, for which `=` is a text as any other: it is one of the operators that Alertmanager matches by."""
-    import yaml
-
-    loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
-    loader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)
-    made: type = loader
-    return made
-
-
 # --- Shapes: values of single keywords, such as a bound that is a text, are found when the schema is compiled ---------
 
 MAX_DEPTH: Final = 80
 """Levels of schemas within schemas; the deepest that is known, of pods in pods, has about thirty."""
-MAX_PARTS: Final = 400_000
-"""Schemas and values in one definition, aliases followed; the largest that is known has some ten thousand."""
 _SHOWN: Final = 100
 
 

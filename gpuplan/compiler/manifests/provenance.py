@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from itertools import zip_longest
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
+from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import NamedTuple
 
 
@@ -107,18 +107,6 @@ def ordering(links: Iterable[Link]) -> Links:
     return tuple(dict.fromkeys(Link(How.ORDER, link.at) for link in links))
 
 
-def unlike(one: object, other: object, route: Path = ()) -> Iterator[Path]:
-    """The routes of the leaves that two bodies do not have alike."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in {**one, **other}:
-            yield from unlike(one.get(key), other.get(key), (*route, key))
-    elif isinstance(one, list) and isinstance(other, list):
-        for index, (item, another) in enumerate(zip_longest(one, other)):
-            yield from unlike(item, another, (*route, index))
-    elif one != other:
-        yield route
-
-
 def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:
     """What is traced in a part, with routes in the whole."""
     return (((*route, *inner), links) for inner, links in traced)
@@ -126,14 +114,7 @@ def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:
 
 def as_written(at: Origin, value: object, route: Path = ()) -> Routes:
     """What is taken over from a place as it stands: each leaf by its route there."""
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from as_written(at / key, item, (*route, key))
-    elif isinstance(value, list | tuple) and value:
-        for index, item in enumerate(value):
-            yield from as_written(at / index, item, (*route, index))
-    else:
-        yield route, copied(at)
+    return (((*route, *inner), copied(at / inner)) for inner, _ in leaves(value))
 
 
 def _links(how: How, places: Iterable[Origin]) -> Links:

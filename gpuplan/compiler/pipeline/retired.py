@@ -26,5 +26,11 @@ RETIRED: Final = (
         after="0.1.0",
         reason="KAI-Scheduler is told to use the time of the tenant's own queue, whichever tenants compete.",
     ),
+    RetiredRule(
+        "GPU647",
+        "component-adds-objects-to-all",
+        after="0.1.0",
+        reason="`GPU682` finds the object that kustomize puts into several folders.",
+    ),
 )
 """By code. A code that is neither here nor in `gpuplan rules` is free."""

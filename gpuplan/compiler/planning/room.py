@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.amounts import per_node
 from gpuplan.compiler.planning.plan import HOST_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Counted, Pool, Workload
 from gpuplan.compiler.planning.pod_patches import items, mapping, patched_containers, spec_of_patch
@@ -81,7 +82,5 @@ def _keeps_off_itself(workload: Workload, spec: Mapping[str, Any]) -> bool:
 
 def _is_meant(term: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
     """Whether a term chooses pods with these labels; one without a selector chooses none."""
-    selector = mapping(term.get("labelSelector"))
-    wanted = mapping(selector.get("matchLabels"))
-    is_here = "namespaces" not in term and "namespaceSelector" not in term
-    return is_here and bool(wanted) and "matchExpressions" not in selector and wanted.items() <= labels.items()
+    selector, is_here = term.get("labelSelector"), "namespaces" not in term and "namespaceSelector" not in term
+    return is_here and isinstance(selector, Mapping) and matches(selector, labels) is True

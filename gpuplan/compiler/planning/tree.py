@@ -15,6 +15,22 @@ _Place = tuple[str, "UnitKey"]
 """A tenant's name, and a unit that it has a quota on."""
 
 
+def way_up(name: str, above: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names above a name, the nearest first. The way ends before a name that it has met."""
+    seen = {name}
+    while (name := above.get(name, "")) and name not in seen:
+        seen.add(name)
+        yield name
+
+
+def circles(above: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield each circle of names once, from its first name on."""
+    for name in sorted(above):
+        circle = (name, *way_up(name, above))
+        if above.get(circle[-1]) == name == min(circle):
+            yield circle
+
+
 class NestedQuota(NamedTuple):
     """A quota that lies within the one of the nearest ancestor that has one on the same unit."""
 
@@ -63,7 +79,14 @@ class Tree(Value, eq=False):
     def above(self, tenant: Tenant) -> Sequence[Tenant]:
         """The parent, its parent and so on."""
         route = self._routes.get(tenant.name)
-        return tuple(self._walk(tenant)) if route is None else route
+        if route is not None:
+            return route
+        parents = {**self._parents, tenant.name: tenant.parent or ""}
+        return tuple(self._by_name[name] for name in way_up(tenant.name, parents) if name in self._by_name)
+
+    @cached_property
+    def _parents(self) -> Mapping[str, str]:
+        return {tenant.name: tenant.parent for tenant in self.tenants if tenant.parent}
 
     @cached_property
     def _routes(self) -> Mapping[str, Sequence[Tenant]]:
@@ -73,14 +96,6 @@ class Tree(Value, eq=False):
             parent = self.find(tenant.parent)
             found[tenant.name] = (parent, *found[parent.name]) if parent else ()
         return found
-
-    def _walk(self, tenant: Tenant) -> Iterator[Tenant]:
-        seen = {tenant.name}
-        found = self.find(tenant.parent)
-        while found is not None and found.name not in seen:
-            yield found
-            seen.add(found.name)
-            found = self.find(found.parent)
 
     def path(self, tenant: Tenant) -> tuple[Tenant, ...]:
         """The tenant and all that it is part of, the top one last."""

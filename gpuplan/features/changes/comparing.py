@@ -27,7 +27,6 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.delivery.appliers import Applier, find_applier
 from gpuplan.compiler.delivery.indexes import runs_in
 from gpuplan.compiler.documents import Ignore, find_folders, read_text
 from gpuplan.compiler.manifests import Identity, identity_of, is_object
@@ -37,6 +36,7 @@ from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.pipeline.loading import OUT, OVERLAYS, Repository, load
 from gpuplan.compiler.pipeline.output import Staleness, cluster_of, compare_committed, compare_written
 from gpuplan.compiler.pipeline.rendering import Rendered, artifacts, render, scope
+from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import UNREAD, Plan
 from gpuplan.features.changes import checks as step_checks
 from gpuplan.features.changes.costs import CostChange, cost_change

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.documents import read_data
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.grants import grants, has_admission_policies, runtime_class
@@ -113,6 +114,11 @@ def _caps(plan: Plan) -> object:
     return [(tenant.name, quota.caps) for tenant in plan.tenants for quota in tenant.quotas]
 
 
+def _has_applier(plan: Plan, pool: Pool, trait: str) -> bool:
+    applier = find_applier_to_nodes(plan, pool)
+    return applier is not None and bool(getattr(applier, trait))
+
+
 def _limits_containers(old: Tenant, new: Tenant) -> bool:
     """Whether a number of units for each container limits anything: a container may have one share anyway."""
     as_before = new._replace(spec=new.spec.model_copy(update={"allow": old.spec.allow}))
@@ -148,6 +154,9 @@ VALUES: Final[Mapping[str, Callable[[Plan, Any], object]]] = {
 
 CONDITIONS: Final[Mapping[str, Callable[[Step, Any, Any], bool]]] = {
     "admission policies": lambda step, _, __: has_admission_policies(step.after.cluster),
+    "an applier that keeps windows": lambda step, _, pool: _has_applier(step.after, pool, "keeps_windows"),
+    "an applier that runs hooks": lambda step, _, pool: _has_applier(step.after, pool, "runs_hooks"),
+    "an applier to nodes": lambda step, _, pool: find_applier_to_nodes(step.after, pool) is not None,
     "installed by OLM": lambda _, __, operator: operator.spec.install is Install.OLM,
     "quotas cap otherwise": lambda step, old, new: (
         old.spec.cap is not new.spec.cap and _caps(step.before) != _caps(step.after)

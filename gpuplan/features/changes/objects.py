@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuplan.compiler.backends import runai
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
-from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_PATCH_FILE, OWNERS_VALUES_FILE
+from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_VALUES_FILE
 from gpuplan.compiler.backends.partitions import is_kept
 from gpuplan.compiler.base.bodies import Body, mappings, section, value_of, without
 from gpuplan.compiler.base.disturbance import ChangeClass
@@ -20,6 +20,7 @@ from gpuplan.compiler.catalog.operands import HELM, Setup
 from gpuplan.compiler.documents import read_text
 from gpuplan.compiler.manifests import Identity, Subject
 from gpuplan.compiler.manifests.provenance import Trace
+from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.features.changes.kinds import (

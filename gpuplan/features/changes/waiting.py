@@ -21,7 +21,7 @@ from typing import Final
 from gpuplan.compiler.base.bodies import Body, section
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import (
+from gpuplan.compiler.planning.appliers import (
     APPLICATION,
     APPLICATION_SET,
     find_applier,

@@ -8,6 +8,7 @@ from fractions import Fraction as Ratio
 from math import ceil, floor
 
 from gpuplan.compiler.planning.plan import Plan, UnitKey
+from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.features.packing.assigning import Assignment
 from gpuplan.features.packing.granting import (
     Flow,
@@ -83,9 +84,11 @@ class _Surplus:
                 _limit(item, max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(cap_of(item))))))
             return
         alone = [(name, item) for name, item in bounded if not self._is_nested(name, key)]
-        parts = _divided(surplus, [self._has[name, self._sorts[key]] for name, _ in alone])
-        for (_, item), part in zip(alone, parts, strict=True):
-            _limit(item, floor(Ratio(str(cap_of(item)))) + part)
+        weights = {place: Ratio(self._has[name, self._sorts[key]]) for place, (name, _) in enumerate(alone)}
+        whole = sum(weights.values(), Ratio(0))
+        parts = portion_of(surplus, weights, whole) if whole else {}
+        for place, (_, item) in enumerate(alone):
+            _limit(item, floor(Ratio(str(cap_of(item)))) + parts.get(place, 0))
 
     def _takers(self, key: UnitKey) -> list[tuple[str, Item]]:
         return [
@@ -117,15 +120,3 @@ def _limit(item: Item, limit: int) -> None:
     if "split" in item:
         item["split"] = dict(item["split"])
         fill(item["split"], limit)
-
-
-def _divided(number: int, weights: Sequence[int]) -> list[int]:
-    """A number in whole parts, each as near to its weight as can be; nothing where nobody has a weight."""
-    whole = sum(weights)
-    if not whole:
-        return [0] * len(weights)
-    parts = [number * weight // whole for weight in weights]
-    nearest = sorted(range(len(weights)), key=lambda at: -(number * weights[at] % whole))
-    for at in nearest[: number - sum(parts)]:
-        parts[at] += 1
-    return parts

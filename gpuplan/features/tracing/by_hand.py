@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.plain import text
+from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.manifests.provenance import How
@@ -45,20 +46,9 @@ def objects_of(plan: Plan) -> Iterator[tuple[Identity, tuple[HandValue, ...]]]:
 
 def _said(item: Object) -> Iterator[HandValue]:
     """In the order of the file; an empty kind is one that a patch does not say."""
-    found = [HandValue(route, value, item.place(*route)) for route, value in _leaves(item.body, ())]
+    found = [HandValue(route, value, item.place(*route)) for route, value in leaves(item.body)]
     found.sort(key=lambda value: value.at.locate().span.start.line)
     yield from (value for value in found if value.value or value.route != ("kind",))
-
-
-def _leaves(value: object, route: Path) -> Iterator[tuple[Path, object]]:
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _leaves(item, (*route, str(key)))
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from _leaves(item, (*route, index))
-    else:
-        yield route, value
 
 
 def traced(plan: Plan, title: str, found: HandValue) -> TracedValue:

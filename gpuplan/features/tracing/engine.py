@@ -13,8 +13,8 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.delivery.indexes import Index, indexes
 from gpuplan.compiler.documents import read_data
 from gpuplan.compiler.manifests import File, Manifest, Subject, object_path, render_index, render_kustomizations
-from gpuplan.compiler.manifests.applied import parsed
 from gpuplan.compiler.manifests.kustomization import FILE_NAME
+from gpuplan.compiler.manifests.merging.applied import parsed
 from gpuplan.compiler.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import cluster_of

@@ -16,7 +16,6 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import closest, count, listing
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.delivery.appliers import Applier, find_applier
 from gpuplan.compiler.documents import DiskTree, Document, Layer, read_data, read_folder
 from gpuplan.compiler.documents.tree import Node
 from gpuplan.compiler.manifests import File, Manifest
@@ -24,6 +23,7 @@ from gpuplan.compiler.manifests.kustomization import FILE_NAME
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.pipeline.loading import OUT, Repository
 from gpuplan.compiler.pipeline.output import cluster_of
+from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.compiler.policy.parse import document_of

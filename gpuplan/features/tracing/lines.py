@@ -8,7 +8,7 @@ from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents.tree import Node, find_node, read_tree
-from gpuplan.compiler.manifests.applied import parsed
+from gpuplan.compiler.manifests.merging.applied import parsed
 
 _BLOCK = regex(r"\|[0-9]?[-+]?")
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 from gpuplan.compiler.base.confidential import confidential_in
 from gpuplan.compiler.base.diagnostics import GpuplanError, Path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents.printed import Printed, is_json, objects_in, read_json, read_plain
 from gpuplan.compiler.manifests import Identity, Manifest, gvk_of, identity_of, is_object
-from gpuplan.compiler.manifests.applied import find_live, is_same
-from gpuplan.compiler.manifests.shapes import ABSENT, shape_of
+from gpuplan.compiler.manifests.merging.applied import find_live, is_same
+from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.tracing.by_hand import HandValue, objects_of, patches_of, traced
 from gpuplan.features.tracing.engine import Written, trace_artifact, written_for

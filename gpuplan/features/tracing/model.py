@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.pipeline import Report
+from gpuplan.compiler.planning.appliers import Applier
 
 
 class Source(NamedTuple):

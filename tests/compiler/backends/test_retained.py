@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.compiler.backends import retained
-from tests.features.tracing.told import told, told_of_all
+from tests.laws.tracing.told import told, told_of_all
 from tests.plans import a_plan
 
 PLAN = a_plan("""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.asking import own, traced, whole
+from tests.laws.tracing.asking import own, traced, whole
 from tests.plans import a_plan
 
 CLUSTER = """\

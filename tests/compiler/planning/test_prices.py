@@ -15,9 +15,9 @@ from gpuplan.compiler.catalog import load
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.prices import Costs, TenantCost, costs, node_price, part_of_gpu, per_month, saved
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from tests.laws.properties.policies import KINDS, Policy, policies
 from tests.plans import a_plan
 from tests.platforms import a_platform, document, pool, tenant
-from tests.properties.policies import KINDS, Policy, policies
 
 KNOWN = yaml.safe_load((Path(__file__).parents[1] / "catalog" / "known_good_layouts.yaml").read_text(encoding="utf-8"))
 

@@ -8,8 +8,8 @@ import pytest
 
 from gpuplan.compiler import pipeline
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Subject
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import Approval
 from gpuplan.features.changes.comparing import Diff, Impact, Side, SideKind, choose_sides, compare_sides
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
@@ -97,6 +97,19 @@ def test_without_a_tool_or_for_labels_of_others_nothing_does(tmp_path: Path, clu
 
     assert any(folder.startswith("partitions") for folder in impact.change.folders)
     assert not any(item.folder.startswith("partitions") for item in impact.appliers)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "is_kept"), [("", False), (f"{ARGOCD}  nodeLabels: external\n", False), (FLUX, False), (ARGOCD, True)]
+)
+def test_windows_are_a_change_only_if_something_keeps_them(tmp_path: Path, cluster: str, is_kept: bool) -> None:
+    earlier, later = a_side(tmp_path / "a", cluster=cluster), a_side(tmp_path / "b", "large", cluster)
+    pool = later.folder / "policies/pool.yaml"
+    pool.write_text(pool.read_text().replace("4h", "6h"))
+
+    diff = compare_sides(earlier, later)
+
+    assert ("windows change" in {impact.change.what for impact in diff.impacts}) == is_kept
 
 
 def test_only_folders_that_are_written_are_named(tmp_path: Path) -> None:

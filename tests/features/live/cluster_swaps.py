@@ -26,9 +26,9 @@ from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.live.clusters import read
 from gpuplan.features.live.readers import Draft, read_dump
-from tests.features.changes.orders.platforms import CLUSTER
 from tests.features.live.rich_clusters import random_rich_platform
 from tests.features.live.round_trip import NODES, applied, is_dumped, nodes_of
+from tests.laws.orders.platforms import CLUSTER
 
 
 class Swap(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
-from tests.features.changes.orders import platforms as orders
 from tests.features.live.rich_clusters import random_rich_platform
-from tests.properties import policies as trees, work
+from tests.laws.orders import platforms as orders
+from tests.laws.properties import policies as trees, work
 
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
 CLUSTER: Final = orders.CLUSTER

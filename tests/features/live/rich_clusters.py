@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.features.changes.orders.platforms import Platform, Spec, random_platform
+from tests.laws.orders.platforms import Platform, Spec, random_platform
 
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
 

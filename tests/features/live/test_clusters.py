@@ -13,10 +13,10 @@ from gpuplan.features.live.clusters import name_of, read
 from gpuplan.features.live.clusters.operators import newest_release
 from gpuplan.features.live.clusters.versions import newest_kubernetes
 from gpuplan.features.live.readers import Dump, read_dump
-from tests.features.changes.orders.platforms import CLUSTER, Platform
 from tests.features.live.cluster_swaps import swapped
 from tests.features.live.rich_clusters import random_rich_platform
 from tests.features.live.round_trip import is_dumped
+from tests.laws.orders.platforms import CLUSTER, Platform
 
 ROOT = Path(__file__).parents[3]
 NODE = """

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.manifests import Gvk
-from gpuplan.compiler.manifests.applied import Difference, as_found, differences
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape, shape_of
+from gpuplan.compiler.manifests.merging.applied import Difference, as_found, differences
+from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.features.live.drifting.comparing.owners import find_owner, left_fields
 
 POD = shape_of(Gvk("apps", "v1", "Deployment"), "1.34").field("spec").field("template").field("spec")

@@ -22,8 +22,8 @@ from gpuplan.features.live.views.importing import files, summary
 from gpuplan.terminal.formats import Format, findings
 from gpuplan.terminal.text import Theme
 from tests.cli.runs import run
-from tests.features.changes.orders.platforms import CLUSTER, SCHEDULERS, random_platform
 from tests.features.live.round_trip import is_dumped, nodes_of
+from tests.laws.orders.platforms import CLUSTER, SCHEDULERS, random_platform
 
 TIMES: Final = 2_000 if os.environ.get("GPUPLAN_TEST_PROOF") else 24
 PART: Final = 24

@@ -9,7 +9,7 @@ import pytest
 from tests.features.live.platforms import CLUSTER, Drawn
 from tests.features.live.round_trip import trip_of
 
-PLATFORMS = Path(__file__).parents[1] / "tracing" / "platforms"
+PLATFORMS = Path(__file__).parents[2] / "laws/tracing/platforms"
 OF_POOLS = ("partitions/", "gpu-operator/configmap-gpuplan-mig", "gpu-operator/configmap-gpuplan-device")
 
 

@@ -21,8 +21,8 @@ from gpuplan.features.live.dump import Dump, read_dump
 from gpuplan.features.live.importing import Import, adopt, write_import
 from gpuplan.features.live.queues import Queue, read
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, UnitBounds, divide, own_bounds
+from tests.laws.properties.policies import Policy, policies
 from tests.plans import a_plan
-from tests.properties.policies import Policy, policies
 
 BACKENDS = {"kueue": kueue.render, "kai": kai.objects}
 

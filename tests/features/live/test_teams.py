@@ -15,8 +15,8 @@ from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live import priorities, teams
 from gpuplan.features.live.readers import Draft, Found, read_dump
-from tests.features.changes.orders.platforms import CLUSTER, random_platform
 from tests.features.live.round_trip import is_dumped
+from tests.laws.orders.platforms import CLUSTER, random_platform
 from tests.platforms import a_platform, pool, priority_class
 
 Spec = dict[str, Any]

@@ -21,9 +21,9 @@ from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.features.live.readers import Found, read_dump
 from gpuplan.features.live.work import read
 from gpuplan.features.live.work.groups import KINDS
+from tests.laws.properties.work import platforms
 from tests.plans import SEPARATOR, a_cluster, a_plan
 from tests.platforms import document as policy, pool, tenant
-from tests.properties.work import platforms
 
 Body = dict[str, Any]
 

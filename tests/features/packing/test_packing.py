@@ -22,7 +22,7 @@ from gpuplan.features.packing.views.packing import moves_of, packing_as_data, pa
 from gpuplan.terminal.plan_json import plans_as_data
 from gpuplan.terminal.schemas import schema
 from gpuplan.terminal.text import PLAIN, Theme
-from tests.features.changes.orders.platforms import CLUSTER, Platform, random_platform
+from tests.laws.orders.platforms import CLUSTER, Platform, random_platform
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -17,6 +17,7 @@ from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import changing_config_map, config_map
 from gpuplan.compiler.manifests.provenance import Routes
+from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.drivers import DriverGroup, driver_groups
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.subjects import RESOURCES, about
@@ -52,7 +53,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             yield from _drivers(plan, policy["spec"], partial(places.spec_of_whole_policy, plan))
         case Install.EXTERNAL if operator.is_merged_by_owner:
             for name, data, trace in (
-                (settings.OWNERS_PATCH_FILE, settings.owners_patch(plan, names), partial(places.owners_patch, plan)),
+                (OWNERS_PATCH_FILE, settings.owners_patch(plan, names), partial(places.owners_patch, plan)),
                 (settings.OWNERS_VALUES_FILE, settings.owners_values(plan, names), partial(places.owners_values, plan)),
             ):
                 yield File(f"{_FOLDER}/{name}", data, about=everything, trace=trace)

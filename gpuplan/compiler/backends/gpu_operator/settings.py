@@ -28,6 +28,7 @@ from gpuplan.compiler.catalog.operators import (
 from gpuplan.compiler.manifests import HEADER, to_yaml
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.templates import read_rows, rows_for
+from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.drivers import are_drivers_by_pool
 from gpuplan.compiler.planning.exporter import (
@@ -341,7 +342,6 @@ def policy_patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     return _cluster_policy(plan.cluster.gpu_operator, _policy_decided(plan, names))
 
 
-OWNERS_PATCH_FILE: Final = "merge-into-cluster-policy.yaml"
 OWNERS_VALUES_FILE: Final = "merge-into-values.yaml"
 
 _ABOUT_MERGING: Final = """\

@@ -8,8 +8,8 @@ from typing import Any, Final
 from gpuplan.compiler.backends.workloads.bodies import MAIN, config_name, labels_of
 from gpuplan.compiler.backends.workloads.terms import Terms
 from gpuplan.compiler.manifests.bodies import given
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from gpuplan.compiler.planning.dra import device_class_name
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.grants import GRACE_SECONDS, most_grace_seconds

@@ -30,8 +30,8 @@ from gpuplan.compiler.backends.workloads.terms import (
 )
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.manifests.merging.strategic import Patched
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, below, chosen, copied, hashed, multiplied
-from gpuplan.compiler.manifests.strategic import Patched
 from gpuplan.compiler.planning.fallbacks import deciding, reach
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload

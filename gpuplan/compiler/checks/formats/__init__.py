@@ -23,41 +23,41 @@ _STEPS: Final = ("additionalProperties", "items", "properties")
 
 
 class Problem(NamedTuple):
-    """What is wrong, where in the value, and what to write instead."""
+    """A problem of a value: the route to it, the words for it, and what to write instead."""
 
     route: Path
     message: str
     label: str
     help: str
 
-    def found(self, at: Origin, fact: str, key: str = "") -> Finding:
-        """It as a finding, with what follows of it; ``key`` is where it is in a place that is no more exact."""
+    def finding(self, at: Origin, fact: str, key: str = "") -> Finding:
+        """Return the problem as a finding, with what follows. ``key`` says where it is if the place is not exact."""
         message = f"`{key}`: {self.message}" if key else self.message
         return Finding(at, message, label=self.label, notes=(fact,), help=self.help)
 
 
 def find_problems(name: str, value: object) -> tuple[Problem, ...]:
-    """What does not fit the format of a name, one problem a place; data that JSON cannot express is not judged."""
+    """Return the problems of a value by the format of a name, one a place. Data that JSON cannot express has none."""
     schema, validator = _format(name)
     try:
         plain = json.loads(json.dumps(value, default=str, skipkeys=True), object_pairs_hook=_without_empty_keys)
         errors = list(validator.iter_errors(plain))
     except (ValueError, RecursionError):  # of anchors that hold themselves, and of numbers without end
         return ()
-    found: dict[Path, Problem] = {}
+    problems: dict[Path, Problem] = {}
     for error in errors:
         for route, texts in _blamed(schema, error, _route(plain, tuple(error.instance_path))):
-            found.setdefault(route, _problem(route, texts, plain))
-    return tuple(found.values())
+            problems.setdefault(route, _problem(route, texts, plain))
+    return tuple(problems.values())
 
 
 def _without_empty_keys(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """No format has one, and the validator leaves them out of the way to a value."""
+    """Return the pairs without empty keys, which no format has. The validator leaves them out of routes."""
     return {key: value for key, value in pairs if key}
 
 
 def _route(value: Any, reported: Path) -> Path:  # noqa: ANN401 - plain data
-    """The way to a value; the validator takes keys that are digits for indexes, `00` for 0, too.
+    """Return the way to a value. The validator takes keys that are digits for indexes, `00` for 0, too.
 
     It ends before a step that more than one key may be.
     """
@@ -84,7 +84,7 @@ def _format(name: str) -> tuple[Mapping[str, Any], Draft202012Validator]:
 
 
 def _blamed(schema: object, error: ValidationError, route: Path) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """The places of an error, with what the innermost part of the schema that has something to say says of them."""
+    """Yield the places of an error, with the words of the innermost part of the schema that has some."""
     kind: Any = error.kind
     part = tuple(error.schema_path)[:-1]
     places = [route]

@@ -1,4 +1,4 @@
-"""Where hand-written files of the device plugin and of the MIG manager are found, in ConfigMaps and beside them."""
+"""Find hand-written files of the device plugin and of the MIG manager, in ConfigMaps and beside them."""
 
 from __future__ import annotations
 
@@ -35,56 +35,52 @@ class Config(Value):
     def findings(self, problems: Iterable[Problem], fact: str) -> Iterator[Finding]:
         for problem in problems:
             if self.is_inline:
-                yield problem.found(self.at, fact, self.key)
+                yield problem.finding(self.at, fact, self.key)
             else:
-                yield problem.found(self.at / problem.route, fact)
+                yield problem.finding(self.at / problem.route, fact)
 
 
 def is_config(body: Mapping[str, object]) -> bool:
-    """Whether it is the content of a file of either program."""
+    """Whether a mapping is the content of a file of either program."""
     return "mig-configs" in body or _is_plugins(body)
 
 
 def _is_plugins(body: Mapping[str, object]) -> bool:
-    """Whether it is a file of the device plugin, which takes these fields in upper and lower case."""
+    """Whether a mapping is a file of the device plugin, which takes these fields in upper and lower case."""
     sharing, flags = mapping(body.get("sharing")), mapping(body.get("flags"))
     is_misplaced = "version" in body and bool(body.keys() & {"timeSlicing", "mps", "migStrategy"})
     return is_misplaced or "migStrategy" in flags or bool({"timeslicing", "mps"} & set(map(str.lower, sharing)))
 
 
 def plugin_configs(files: HandFiles) -> Iterator[tuple[Config, ClusterMigStrategy]]:
-    """Files of the device plugin, with the cluster's strategy, which each may have for itself where there is none."""
-    found = (config for config in _configs(files) if _is_plugins(config.body))
-    return ((config, overriding_strategy(files, config.config_map)) for config in found)
+    """Yield files of the device plugin, with the cluster's strategy, or none if each may have its own."""
+    configs = (config for config in _configs(files) if _is_plugins(config.body))
+    return ((config, overriding_strategy(files, config.config_map)) for config in configs)
 
 
 def mig_configs(files: HandFiles) -> Iterator[Config]:
-    """Files of the MIG manager."""
+    """Yield files of the MIG manager."""
     return (config for config in _configs(files) if "mig-configs" in config.body)
 
 
 @lru_cache(maxsize=1)  # a dozen checks on the same files read them
 def _configs(files: HandFiles) -> Sequence[Config]:
-    """Files that look like the device plugin's or the MIG manager's, in ConfigMaps and beside a generator."""
-    alone = list(_files_alone(files))
-    found = list(alone)
+    alone = [
+        Config(at, body)
+        for path, documents in files.documents.items()
+        if path.rpartition("/")[2] not in KUSTOMIZATION_FILES
+        for at, body in ((at, mapping(document)) for at, document in documents)
+        if "kind" not in body and any(mark in body for mark in (*_MARKS, "flags"))
+    ]
+    configs = list(alone)
     for at, key, value, name in _texts(files):
         for body in read_text(value):
-            file = next((item for item in alone if item.body == body), None)
+            file = next((config for config in alone if config.body == body), None)
             if file:
-                found.append(replace(file, key=key, config_map=name))
+                configs.append(replace(file, key=key, config_map=name))
             else:
-                found.append(Config(at, mapping(body), key, is_inline=True, config_map=name))
-    return found
-
-
-def _files_alone(files: HandFiles) -> Iterator[Config]:
-    for path, documents in files.documents.items():
-        if path.rpartition("/")[2] not in KUSTOMIZATION_FILES:
-            for at, document in documents:
-                body = mapping(document)
-                if "kind" not in body and any(mark in body for mark in (*_MARKS, "flags")):
-                    yield Config(at, body)
+                configs.append(Config(at, mapping(body), key, is_inline=True, config_map=name))
+    return configs
 
 
 def holds_config(value: object) -> bool:
@@ -94,11 +90,11 @@ def holds_config(value: object) -> bool:
 
 
 def _texts(files: HandFiles) -> Iterator[tuple[Origin, str, str, str]]:
-    """The values of ConfigMaps that hold such a file, or may do so, with their places and keys, and what has them."""
-    for found in files.of_kind("ConfigMap"):
-        for key, value in mapping(found.body.get("data")).items():
+    """Yield values of ConfigMaps that hold such a file or may do so: their place, key, text and ConfigMap."""
+    for config_map in files.of_kind("ConfigMap"):
+        for key, value in mapping(config_map.body.get("data")).items():
             if isinstance(value, str) and any(mark in value for mark in _MARKS):
-                yield found.place("data", key), key, value, found.name
+                yield config_map.place("data", key), key, value, config_map.name
 
 
 # --- What cannot be read -----------------------------------------------------------------------------------------
@@ -106,34 +102,28 @@ def _texts(files: HandFiles) -> Iterator[tuple[Origin, str, str, str]]:
 _BEGINS_AS_ONE = regex(
     r"(?:[ \t]*(?:#.*|---.*)?\n)*[ \t]*[\"']?(?:\{[^{]|(?:version|flags|sharing|resources|imex|mig-configs)\b)"
 )
-"""How both begin; scripts and templates that write one begin otherwise."""
+"""The beginning of such a file. Scripts and templates that write one begin otherwise."""
 _OF_MIG_MANAGER = regex(r"(?:^|[{,])[ \t]*[\"']?mig-configs\b", re.MULTILINE)
 _OF_PLUGIN = regex(r"(?:^|[{,])[ \t]*[\"']?(?:timeSlicing|mps|migStrategy)\b", re.MULTILINE)
 
 
 def broken_configs(files: HandFiles, *, are_plugins: bool, fact: str) -> Iterator[Finding]:
-    """Findings on texts that are meant for one of the two programs and cannot be parsed."""
+    """Find texts that are meant for one of the two programs and cannot be parsed."""
     for at, key, value, _ in _texts(files):
-        problem = _syntax_problem(value) if _is_meant_for(value, are_plugins=are_plugins) else None
-        if problem:
-            yield problem.found(at, fact, key)
-
-
-def _is_meant_for(value: str, *, are_plugins: bool) -> bool:
-    if not _BEGINS_AS_ONE.match(value):
-        return False
-    is_mig_managers = bool(_OF_MIG_MANAGER.search(value))
-    return not is_mig_managers and bool(_OF_PLUGIN.search(value)) if are_plugins else is_mig_managers
+        is_mig_managers = bool(_OF_MIG_MANAGER.search(value))
+        is_meant = is_mig_managers != are_plugins and (is_mig_managers or bool(_OF_PLUGIN.search(value)))
+        if is_meant and _BEGINS_AS_ONE.match(value) and (problem := _syntax_problem(value)):
+            yield problem.finding(at, fact, key)
 
 
 def _syntax_problem(value: str) -> Problem | None:
-    """What is wrong with the first document of a text, which is the one that both programs read."""
+    """Return what is wrong with the first document of a text, the one that both programs read."""
     if is_yaml(value):
         return None
-    _, found = read_file("", value, strict=False)
-    if not found:
+    _, diagnostics = read_file("", value, strict=False)
+    if not diagnostics:
         return None
-    told, line = found[0].finding, found[0].finding.at.locate().span.start.line
+    finding, line = diagnostics[0].finding, diagnostics[0].finding.at.locate().span.start.line
     written = value.splitlines()[line - 1 : line]
-    label = f"there stands `{written[0].strip()}`" if written and written[0].strip() else told.label
-    return Problem((), f"line {line} of the text cannot be parsed: {told.message}", label, told.help)
+    label = f"there stands `{written[0].strip()}`" if written and written[0].strip() else finding.label
+    return Problem((), f"line {line} of the text cannot be parsed: {finding.message}", label, finding.help)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.compiler.checks.generated import admitted, patches
-from gpuplan.compiler.checks.generated.admitted import ASKED
-from gpuplan.compiler.checks.generated.work import Generated, GeneratedWork
+from gpuplan.compiler.checks.generated.admitted import ASKED, Generated, GeneratedWork
 from gpuplan.compiler.checks.registry import Check, checks_in
 
 __all__ = ["ASKED", "GENERATED_CHECKS", "PATCH_CHECKS", "Generated", "GeneratedWork"]

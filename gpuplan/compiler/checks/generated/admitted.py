@@ -1,17 +1,78 @@
-"""Checks on what a cluster's own admission rules refuse of the work that is written for it."""
+"""The work that is written for Workloads, and checks on what a cluster's own admission rules refuse of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Finding, Label
+from gpuplan.compiler.admission import rules_of
+from gpuplan.compiler.admission.verdicts import Refused, refused
+from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
-from gpuplan.compiler.checks.generated.work import Generated, RefusedWork
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
-from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.hand_files import further_parameters, read, written_classes
+from gpuplan.compiler.planning.linking import Linked, written
+from gpuplan.compiler.planning.plan import Plan, Workload
+
+
+class GeneratedWork(NamedTuple):
+    """An object that is written for a workload. ``unpatched`` is the object without the patch of its pods, if any."""
+
+    workload: Workload
+    manifest: Manifest
+    unpatched: Manifest | None = None
+
+
+class RefusedWork(NamedTuple):
+    """A part of what is written for a workload that the cluster's own rules refuse."""
+
+    work: GeneratedWork
+    refused: Refused
+
+    @property
+    def rule(self) -> str:
+        return self.refused.refusal.rule.name
+
+    def find_place(self) -> Origin | None:
+        """Return where the policy says the part that is to blame, in the workload's own document first, or None."""
+        links = Linked(self.work.manifest.trace).about(self.refused.route) if self.refused.route else ()
+        source = self.work.workload.at.source
+        return min((link.at for link in written(links)), key=lambda at: at.source is not source, default=None)
+
+
+class Generated(Value):
+    """The work of a cluster. Of the workloads named ``faulty`` something wrong is known already.
+
+    It is judged by those ``rules`` of the cluster that are named, also where it is too old for policies that hold them.
+    """
+
+    plan: Plan
+    work: tuple[GeneratedWork, ...]
+    rules: frozenset[str]
+    faulty: frozenset[str] = frozenset()
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return self.plan.cluster_names
+
+    @cached_property
+    def refusals(self) -> tuple[RefusedWork, ...]:
+        plan, files, refusals = self.plan, read(self.plan), list[RefusedWork]()
+        rules = [policy.only(self.rules) for policy in rules_of(plan)]
+        classes = written_classes(files)
+        for work in self.work:
+            tenant, namespace = work.workload.tenant, work.workload.namespace
+            if namespace in tenant.spec.namespaces and tenant.name not in plan.broken.incomplete_tenants:
+                further = further_parameters(files, namespace)
+                parts = refused(plan, rules, work.manifest.body, tenant, namespace, classes=classes, further=further)
+                refusals += (RefusedWork(work, part) for part in parts)
+        return tuple(refusals)
+
 
 _UNITS: Final = ("units-per-container", "claims-per-container")
 _CLASSES: Final = (
@@ -22,13 +83,13 @@ _CLASSES: Final = (
 )
 
 ASKED: Final = frozenset(("no-device-variables", *_UNITS, *_CLASSES))
-"""The rules whose verdict fields of a Workload decide. The others are asked once the whole platform is written."""
+"""The rules that fields of a Workload decide. Others are asked when the whole platform is written."""
 
 
 def _first_of_each(generated: Generated, rules: tuple[str, ...]) -> Iterator[RefusedWork]:
-    """What some of the rules refuse, once for a workload."""
-    found = {item.work.workload.name: item for item in reversed(generated.refusals) if item.rule in rules}
-    yield from (found[name] for name in sorted(found))
+    """Yield what some of the rules refuse, once for a workload."""
+    first = {each.work.workload.name: each for each in reversed(generated.refusals) if each.rule in rules}
+    yield from (first[name] for name in sorted(first))
 
 
 def _label(plan: Plan) -> str:
@@ -105,10 +166,12 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
     """
     for item in _first_of_each(generated, _CLASSES):
         workload = item.work.workload
-        if workload.name in generated.faulty and _is_by_patch(item):
-            continue  # GPU441 says so
         tenant, priority = workload.tenant, workload.priority_class
-        names = [found.name for found in tenant.priority_classes]
+        place, patch = item.find_place(), workload.patch_at
+        is_in_patch = place is not None and place.source is patch.source and place.path[: len(patch.path)] == patch.path
+        if workload.name in generated.faulty and (priority in tenant.priority_classes or is_in_patch):
+            continue  # GPU441 says that what the workload lays over its pods is to blame
+        names = [granted.name for granted in tenant.priority_classes]
         at = (tenant.at / "priorityClasses").key
         if priority is not None:
             yield Finding(
@@ -126,10 +189,3 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
                 related=(Label(at, listing(names)),),
                 help=f"add `priorityClass: {names[0]}`" if names else "grant the tenant the default class",
             )
-
-
-def _is_by_patch(item: RefusedWork) -> bool:
-    """Whether what a workload lays over its pods is to blame."""
-    workload, at = item.work.workload, item.find_place()
-    patch, is_granted = workload.patch_at, workload.priority_class in workload.tenant.priority_classes
-    return is_granted or (at is not None and at.source is patch.source and at.path[: len(patch.path)] == patch.path)

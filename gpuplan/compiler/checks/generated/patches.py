@@ -12,14 +12,14 @@ from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.checks.generated.work import Generated, GeneratedWork, RefusedWork
+from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import check_schemas
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
 from gpuplan.compiler.manifests.provenance import How, Link
-from gpuplan.compiler.manifests.selectors import holds
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
@@ -37,34 +37,34 @@ class _Laid(NamedTuple):
     work: GeneratedWork
     at: Path
     template: Mapping[str, Any]
-    found: Patched
+    result: Patched
 
     @property
     def workload(self) -> Workload:
         return self.work.workload
 
     def place(self, inner: Path) -> Origin:
-        """Where the patch says something."""
+        """Return where the patch says something."""
         return self.workload.patch_at / inner
 
     def before(self, route: Path) -> object:
-        """What is there without the patch, and stays; nothing of what the patch takes away."""
-        is_gone = any(len(at) < len(route) and route[: len(at)] == at for at, _ in self.found.removed)
+        """Return what is there without the patch and stays, or that nothing is if the patch takes it away."""
+        is_gone = any(len(at) < len(route) and route[: len(at)] == at for at, _ in self.result.removed)
         return _MISSING if is_gone else _get(self.template, route)
 
-    def said(self, inner: Path) -> object:
-        """What the patch itself says."""
+    def stated(self, inner: Path) -> object:
+        """Return what the patch itself says."""
         return _get(self.workload.pod_patch, inner)
 
     def name(self, route: Path, inner: Path) -> str | None:
-        """The name of an item of a list, as the patch calls it, or as it is called without that."""
-        for item in (self.said(inner), _get(self.template, route)):
+        """Return the name of an item of a list, by the patch or without it."""
+        for item in (self.stated(inner), _get(self.template, route)):
             if isinstance(item, Mapping) and "name" in item:
                 return str(item["name"])
         return None
 
     def links(self, route: Path) -> Sequence[Link]:
-        """Where what is there without the patch comes from, the nearest places of the workload first."""
+        """Return where a part comes from that is there without the patch, places of the workload first."""
         trace = self.work.unpatched.trace if self.work.unpatched else None
         linked, own = Linked(trace), self.workload.at.source
         whole = linked.of(())  # why there is an object at all
@@ -73,14 +73,13 @@ class _Laid(NamedTuple):
 
 
 def _laid(generated: Generated) -> Iterator[_Laid]:
-    """Each patch on each template that it is for: the pods of a download are none of the workload's."""
+    """Yield each patch on each template that it is for. Pods of a download are none of the workload's."""
     shape = shape_of_pods(generated.plan.cluster.spec.kubernetes)
     for work in generated.work:
         body = work.unpatched.body if work.unpatched else {}
         for route, template in templates(body):
             if WORKLOAD_LABEL in template.get("metadata", {}).get("labels", {}):
-                found = patched(template, work.workload.pod_patch, shape)
-                yield _Laid(generated.plan, work, route, template, found)
+                yield _Laid(generated.plan, work, route, template, patched(template, work.workload.pod_patch, shape))
 
 
 # --- What can be applied -----------------------------------------------------------------------------------------
@@ -101,7 +100,7 @@ def pod_patch_cannot_be_applied(generated: Generated) -> Iterator[Finding]:
     Write the field that the help names, or leave the part out.
     """
     for laid in _laid(generated):
-        for fault in laid.found.faults:
+        for fault in laid.result.faults:
             yield Finding(
                 laid.place(fault.route),
                 f"`podPatch` of workload `{laid.workload.name}`: {fault.message}",
@@ -145,12 +144,12 @@ def pod_patch_changes_what_policy_says(generated: Generated) -> Iterator[Finding
 
 
 _Change = tuple[Path, str, Origin | None, str]
-"""A route in the patch, what it does, the place that decides it otherwise, and what to write."""
+"""A route in the patch, its effect, the place that decides it otherwise, and what to write."""
 
 
 def _changes(laid: _Laid) -> Iterator[_Change]:
-    for route, inner in _set(laid.found).items():
-        before, after = laid.before(route), laid.said(inner)
+    for route, inner in _set(laid.result).items():
+        before, after = laid.before(route), laid.stated(inner)
         if _is_missing(before):
             if (instead := _decided_elsewhere(laid, route, inner)) is not None:
                 yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
@@ -158,23 +157,23 @@ def _changes(laid: _Laid) -> Iterator[_Change]:
             yield from _shortened(laid, route, inner, what, before, after)
         elif before != after:
             yield from _changed(laid, route, inner, "changes")
-    for route, inner in laid.found.removed:
+    for route, inner in laid.result.removed:
         yield from _changed(laid, route, inner, "removes")
     yield from _kept_off(laid)
 
 
-def _set(found: Patched) -> Mapping[Path, Path]:
-    """What a patch sets, a list that it replaces once for all items: routes in the template, and in the patch."""
-    whole = set(found.replaced)
+def _set(result: Patched) -> Mapping[Path, Path]:
+    """Return routes in the template that a patch sets, with those in the patch. A list that it replaces is one."""
+    whole = set(result.replaced)
     return {
         route[:length]: inner[: len(inner) - len(route) + length]
-        for route, inner in found.decided
+        for route, inner in result.decided
         for length in (next((size for size in range(len(route)) if route[:size] in whole), len(route)),)
     }
 
 
 def _changed(laid: _Laid, route: Path, inner: Path, verb: str) -> Iterator[_Change]:
-    """Nothing where anybody may decide it. What no field of the policy says follows from the kind of work."""
+    """Yield a change of what the policy decides by a field, or by the kind of work. Anybody may decide the rest."""
     route = _GROUP if route == _GROUP[: len(route)] and not _is_missing(laid.before(_GROUP)) else route
     if route != _GROUP and not _FREE.isdisjoint(route):
         return
@@ -188,24 +187,24 @@ def _changed(laid: _Laid, route: Path, inner: Path, verb: str) -> Iterator[_Chan
 _FREE: Final = frozenset(
     ("securityContext", "terminationGracePeriodSeconds", "automountServiceAccountToken", "enableServiceLinks")
 )
-"""What a level or a bound of the tenant decides only as far as admission goes, and what pods are safer with."""
+"""The fields that a tenant's level or bound decides only as far as admission goes, or that make pods safer."""
 
 _GROUP: Final = ("spec", "securityContext", "fsGroup")
-"""Who may write to volumes, which is there where the policy says it."""
+"""The field that says who may write to volumes, if the policy says it."""
 
 _MAY_BE_LONGER: Final[Mapping[str | int, str]] = {
     "tolerations": "tolerations of the pool's taints",
     "claims": "claims of the units",
 }
-"""What is in lists that are replaced, and may hold more than a pod needs for its pool."""
+"""The lists that a patch replaces and that may hold more than a pod needs for its pool, with their content."""
 
 
 def _shortened(
-    laid: _Laid, route: Path, inner: Path, what: str, before: Sequence[Any], after: Sequence[Any]
+    laid: _Laid, route: Path, inner: Path, content: str, before: Sequence[Any], after: Sequence[Any]
 ) -> Iterator[_Change]:
     if missing := [item for item in before if item not in after]:
         add = ", ".join(map(_flow, missing))
-        yield inner, f"takes away {what}", laid.links(route)[0].at, f"the list is replaced: add {add}"
+        yield inner, f"takes away {content}", laid.links(route)[0].at, f"the list is replaced: add {add}"
 
 
 # An affinity beside the pool's own selector.
@@ -220,9 +219,13 @@ _TERMS: Final = (
 
 
 def _kept_off(laid: _Laid) -> Iterator[_Change]:
-    """Both have to hold, and one of the terms is enough."""
-    terms, pool = laid.said(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
-    if isinstance(terms, list) and isinstance(pool, str) and not any(_admits(mapping(term), pool) for term in terms):
+    """Yield an affinity whose terms all keep pods off the pool. One term that admits it is enough."""
+    terms, pool = laid.stated(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
+    if (
+        isinstance(terms, list)
+        and isinstance(pool, str)
+        and all(matches(mapping(term), {POOL_LABEL: pool}, (POOL_LABEL,)) is False for term in terms)
+    ):
         message, instead = (
             f"keeps its pods off pool `{pool}`",
             "leave it out: `pool` of the workload says where it runs",
@@ -230,14 +233,8 @@ def _kept_off(laid: _Laid) -> Iterator[_Change]:
         yield _TERMS, message, laid.links(("spec", "nodeSelector"))[0].at, instead
 
 
-def _admits(term: Mapping[str, Any], pool: str) -> bool:
-    """Whether a term may choose a node of the pool, by the pool's label."""
-    expressions = (mapping(item) for item in items(term.get("matchExpressions")))
-    return not any(item.get("key") == POOL_LABEL and holds(item, {POOL_LABEL: pool}) is False for item in expressions)
-
-
-def _flow(item: Mapping[str, object]) -> str:
-    return f"`{{{', '.join(f'{key}: {value}' for key, value in item.items())}}}`"
+def _flow(entry: Mapping[str, object]) -> str:
+    return f"`{{{', '.join(f'{key}: {value}' for key, value in entry.items())}}}`"
 
 
 def _instead(laid: _Laid, link: Link) -> str:
@@ -263,7 +260,7 @@ _ADDED: Final[Mapping[Path, str]] = {
     ("spec", "overhead"): "leave it out: it belongs to the RuntimeClass that `runtimeClassName` names",
     ("spec", "resources"): "write `cpu` and `memory` of the workload, and those of each further container",
 }
-"""What the policy decides also where nothing is written of it, by the route in the template, and what to do."""
+"""The routes that the policy decides also if it writes nothing there, with what to do instead."""
 
 _IN_MAIN: Final[Mapping[str, str]] = {
     "image": "write `image` of the workload",
@@ -284,7 +281,7 @@ _OF_SCHEDULERS: Final = (
 
 
 def _decided_elsewhere(laid: _Laid, route: Path, inner: Path) -> str | None:
-    """What to do about a part that is not there yet, and is for the policy to say; None where anybody may say it."""
+    """Return what to do about a new part that is for the policy to say, or None if anybody may say it."""
     match route:
         case ("metadata", "labels", str(key)) if key == CLASS_LABEL and laid.plan.scheduler.has_queues_by_pool:
             return _ADDED["spec", "priorityClassName"]
@@ -299,7 +296,7 @@ def _decided_elsewhere(laid: _Laid, route: Path, inner: Path) -> str | None:
                 return "write another name: the policy describes `main`" if rest == ["name"] else None
             return _in_item(laid, route[3:], route, inner) or _in_container(laid, tuple(rest), inner, is_main=is_main)
         case ("spec", "resourceClaims", int(), "resourceClaimTemplateName"):
-            return _BY_COUNT if str(laid.said(inner)).startswith(CLASS_PREFIX) else None
+            return _BY_COUNT if str(laid.stated(inner)).startswith(CLASS_PREFIX) else None
         case _:
             return _in_item(laid, route[1:], route, inner) or _added(route)
 
@@ -314,19 +311,19 @@ _ITEMS: Final[Mapping[str | int, str]] = {
     "env": "leave it out: the policy says what this variable is",
     "resourceClaims": "write another name: the policy says what this claim is",
 }
-"""Lists of which an item that is there is whole, and what to do instead of adding to it."""
+"""The lists whose items are whole if they are there, with what to do instead of adding to one."""
 
 _OF_PORT: Final = ("protocol",)
 
 
 def _in_item(laid: _Laid, rest: Path, route: Path, inner: Path) -> str | None:
-    """About a part of an item that the policy made; ``rest`` begins with the list that it is in."""
+    """Return what to do about a part of an item that the policy made. ``rest`` begins with the item's list."""
     match rest:
         case (str(field), int(), *_) if not _is_missing(laid.before(route[: len(route) - len(rest) + 2])):
             return "leave it out: the Service leads to this port" if rest[2:] == _OF_PORT else _ITEMS.get(field)
         case ("volumeMounts", int(), "mountPath"):
             mounts = [mapping(item).get("mountPath") for item in items(laid.before(route[:-2]))]
-            is_taken = normpath(str(laid.said(inner))) in map(normpath, map(str, mounts))
+            is_taken = normpath(str(laid.stated(inner))) in map(normpath, map(str, mounts))
             return _ITEMS["volumeMounts"] if is_taken else None
         case _:
             return None
@@ -339,7 +336,7 @@ def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str
     match rest:
         case ("resources", "claims"):
             units = items(laid.before(("spec", "resourceClaims")))
-            used = [mapping(item).get("name") for item in items(laid.said(inner))]
+            used = [mapping(item).get("name") for item in items(laid.stated(inner))]
             return _BY_COUNT if any(unit["name"] in used for unit in units) else None
         case ("resources", "limits" | "requests", str(resource)) if _is_of_gpus(laid.plan, resource):
             if is_main:
@@ -360,7 +357,7 @@ def _is_of_gpus(plan: Plan, resource: str) -> bool:
 
 
 def _shown(laid: _Laid, route: Path, inner: Path) -> str:
-    """A route with the names of containers, volumes and variables in place of their numbers."""
+    """Return a route with the names of containers, volumes and variables in place of their numbers."""
     shown: list[str | int] = []
     for length, part in enumerate(route, start=1):
         name = laid.name(route[:length], inner[:length]) if isinstance(part, int) else None
@@ -422,12 +419,12 @@ def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
 
 
 def _misfits(generated: Generated) -> Iterator[Finding]:
-    """What is wrong with patched pods, and not without the patch, nor said by another rule."""
+    """Find faults of patched pods that they do not have without the patch and that no other rule reports."""
     for laid in _laid(generated):
         ends = not isinstance(laid.workload.work, Inference)
         told = [inner for inner, *_ in _changes(laid)]
         known = {(found.route, found.message) for found in misfits(mapping(laid.before(("spec",))), ends=ends)}
-        for found in misfits(mapping(laid.found.body.get("spec")), ends=ends):
+        for found in misfits(mapping(laid.result.body.get("spec")), ends=ends):
             inner = _inner(laid, ("spec", *found.route))
             is_told = any(inner[: len(other)] == other or other[: len(inner)] == inner for other in told)
             if (found.route, found.message) not in known and not is_told:
@@ -440,16 +437,16 @@ def _misfits(generated: Generated) -> Iterator[Finding]:
 
 
 def _inner(laid: _Laid, route: Path) -> Path:
-    """The nearest part of the patch to what is at a route of the patched template."""
+    """Return the part of the patch that is nearest to a route of the patched template."""
     for length in range(len(route), 0, -1):
-        for at, inner in laid.found.decided:
+        for at, inner in laid.result.decided:
             if at[:length] == route[:length]:
                 return inner[:length]
     return ()
 
 
 def _find_place(work: GeneratedWork, route: Path) -> Origin | None:
-    """Where the patch says what is at a route, or a part of it; None where it says nothing of it."""
+    """Return where the patch says what is at a route or a part of it, or None."""
     at = work.workload.patch_at
     depth = len(at.path)
     for link in Linked(work.manifest.trace).about(route):

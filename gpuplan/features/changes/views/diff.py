@@ -15,10 +15,10 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Subject, to_yaml
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT

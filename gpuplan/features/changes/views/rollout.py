@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_PATCH_FILE
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.checks.disruptions import unit_text
 from gpuplan.compiler.checks.wording import number, total_text
-from gpuplan.compiler.delivery.appliers import Applier, find_applier
+from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_applier
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, Shortage, StepKind

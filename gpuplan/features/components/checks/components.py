@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.plain import mapping, text, value_at
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of, those_there_are
 from gpuplan.compiler.documents import file_of
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
-from gpuplan.compiler.planning.hand_files import Kustomization, Object, are_parts_unsure, parts_of, read
-from gpuplan.compiler.planning.kai import queues
+from gpuplan.compiler.planning.hand_files import Kustomization, are_parts_unsure, parts_of, read
 from gpuplan.compiler.planning.plan import Component, Mig, Plan, Stage
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.policy.models import ClusterMigStrategy, Install, NodeLabels
+from gpuplan.compiler.policy.models import ClusterMigStrategy, Install
 from gpuplan.features.components.checks.references import Files, charts, references, texts
 
 # --- Files and folders that nothing includes ---------------------------------------------------------------------
@@ -188,12 +186,10 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
     of the chart: `gpuOperator.values`.
     """
     operator = plan.cluster.gpu_operator
-    for found in read(plan).of_kind("ClusterPolicy"):
+    for found in read(plan).of_kind("ClusterPolicy") if operator.spec.install is Install.HELM else ():
         # Kyverno has a kind of this name, too.
         is_operators = found.group == "nvidia.com" or (not found.group and found.stage == Stage.GPU_OPERATOR)
-        if not found.is_patch or not is_operators:
-            continue
-        if operator.spec.install is Install.HELM:
+        if found.is_patch and is_operators:
             yield Finding(
                 found.place("kind"),
                 "there is no ClusterPolicy to patch: the Helm chart makes it",
@@ -201,22 +197,6 @@ def cluster_policy_contradicted(plan: Plan) -> Iterator[Finding]:
                 related=(Label(operator.at / "install", "not in this folder"),),
                 help="write the chart's values for it under `gpuOperator.values`",
             )
-            continue
-        for route in contradicted(plan, found):
-            value = value_at(found.body, ("spec", *route))
-            yield Finding(
-                found.place("spec", *route),
-                f"`{'.'.join(route)}: {value}` in {found.title} contradicts the policy",
-                label="gpuplan decides this one",
-                notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
-                help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
-            )
-
-
-def contradicted(plan: Plan, found: Object) -> list[tuple[str, ...]]:
-    """The decided fields of a ClusterPolicy in which an object contradicts the policy."""
-    decided = decided_fields(plan).items()
-    return [route for route, allowed in decided if value_at(found.body, ("spec", *route)) not in (None, *allowed)]
 
 
 def decided_fields(plan: Plan) -> dict[tuple[str, ...], tuple[object, ...]]:
@@ -330,52 +310,6 @@ def remote_references(kustomization: Kustomization, files: Files) -> Iterator[Fi
         )
 
 
-@check("GPU645", "content-under-old-name", Severity.WARNING)
-def content_under_old_name(plan: Plan) -> Iterator[Finding]:
-    """A generated ConfigMap of the GPU Operator gets other content under its old name.
-
-    ## Why
-    The names of these ConfigMaps end in a hash of their content, because neither the MIG manager nor the device plugin
-    looks at a ConfigMap again: a new name is what makes the operator roll them. Content that kustomize puts in later
-    changes nothing on the nodes until their pods happen to restart.
-
-    ## Instead
-    Say it in the policy: pools and layouts are what these files are made of.
-    """
-    files = read(plan)
-    own = {found.name for found in files.objects if found.kind == "ConfigMap" and not found.is_patch}
-    for kustomization in files.kustomizations:
-        if kustomization.stage == Stage.GPU_OPERATOR:
-            own |= {name for _, generator, name in kustomization.generators if _creates(generator)}
-            for at, generator, name in kustomization.generators:
-                if not _creates(generator) and name not in own:
-                    yield changed_content(at / "behavior", name)
-            for at, _, target in kustomization.patches:
-                name = text(target.get("name"))
-                # A target's name is a regular expression, which may match that of a generated ConfigMap.
-                may_match = not re.fullmatch("[a-z0-9-]+", name) or name.startswith("gpuplan-")
-                if target.get("kind") == "ConfigMap" and name not in own and may_match:
-                    yield changed_content(at / "target", name)
-    for found in files.of_kind("ConfigMap"):
-        if found.stage == Stage.GPU_OPERATOR and found.is_patch and found.name and found.name not in own:
-            yield changed_content(found.place("metadata", "name"), found.name)
-
-
-def _creates(generator: Mapping[str, object]) -> bool:
-    return generator.get("behavior") not in ("merge", "replace")
-
-
-def changed_content(at: Origin, name: str) -> Finding:
-    what = f"ConfigMap `{name}` gets" if name else "ConfigMaps get"
-    return Finding(
-        at,
-        f"generated {what} other content under the old name",
-        label="the operator does not notice",
-        notes=("the hash in the name is of the generated content; pods roll when the name changes",),
-        help="change the policy's pools and layouts instead",
-    )
-
-
 @check("GPU646", "generated-name-not-followed", Severity.WARNING)
 def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
     """kustomize appends a hash to a ConfigMap's name where nothing follows the new name.
@@ -414,50 +348,3 @@ def config_names(values: object) -> Iterator[tuple[str, str]]:
     for part, value in mapping(values).items():
         if name := text(value_at(value, ("config", "name"))):
             yield part, name
-
-
-@check("GPU647", "component-adds-objects-to-all")
-def component_adds_objects_to_all(plan: Plan) -> Iterator[Finding]:
-    """The Component for all namespaces or all pools adds objects, the same ones in every folder.
-
-    ## Why
-    `namespaces/` itself is included by the folder of each namespace, and `partitions/` by that of each pool. An object
-    that it adds has one name and one namespace, so that it comes up in each of them: Argo CD reports it as shared
-    between Applications, and the build of the whole cluster fails with an already registered id.
-
-    ## Instead
-    Use `patches` there, which change what each folder has, and add objects in `namespaces/<namespace>/` or
-    `partitions/<pool>/`.
-    """
-    stages = {item.folder: item.stage for item in plan.components if item.part is None}
-    for kustomization in read(plan).kustomizations:
-        stage = stages.get(kustomization.folder, "")
-        names = _included_by(plan, stage)
-        for key in ("resources", "configMapGenerator", "secretGenerator") if len(names) > 1 else ():
-            if kustomization.body.get(key):
-                yield Finding(
-                    (kustomization.at / key).key,
-                    f"`{key}` of the Component for all {_WORDS_FOR_PARTS[stage]} adds one object {len(names)} times",
-                    label=f"in {listing(names, 3)}",
-                    notes=("kustomize refuses two objects of one kind, namespace and name",),
-                    help=f"move them to `{stage}/{names[0]}/`, or write `patches`",
-                )
-
-
-_WORDS_FOR_PARTS = {
-    Stage.NAMESPACES.value: "namespaces",
-    Stage.PARTITIONS.value: "pools",
-    Stage.QUEUES.value: "pools with queues",
-    Stage.WORKLOADS.value: "namespaces with workloads",
-}
-
-
-def _included_by(plan: Plan, stage: str) -> list[str]:
-    """The folders that include the Component of a stage; node groups outside the cluster have none."""
-    if stage == Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
-        return []
-    if stage == Stage.QUEUES:
-        return sorted({queue.pool.name for queue in queues(plan)})
-    if stage == Stage.WORKLOADS:
-        return sorted({workload.namespace for workload in plan.workloads})
-    return parts_of(plan, Stage(stage)) if stage in _WORDS_FOR_PARTS else []

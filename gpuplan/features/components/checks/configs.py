@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Severity
 from gpuplan.compiler.checks.formats import find_problems
+from gpuplan.compiler.checks.formats.faults import IN_CLUSTER, plugin_errors, unmatched_names
 from gpuplan.compiler.checks.formats.files import broken_configs, plugin_configs
-from gpuplan.compiler.checks.formats.plugin import IN_CLUSTER, plugin_errors, unmatched_names
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.hand_files import HandFiles
 

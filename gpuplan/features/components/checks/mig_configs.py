@@ -10,8 +10,8 @@ from gpuplan.compiler.base.plain import mapping, sequence
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.checks.formats import Problem
+from gpuplan.compiler.checks.formats.faults import meant, mig_errors, profile_fault
 from gpuplan.compiler.checks.formats.files import Config, broken_configs, mig_configs
-from gpuplan.compiler.checks.formats.mig import meant, mig_errors, profile_fault
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.hand_files import HandFiles
 

@@ -1,4 +1,4 @@
-"""Checks on what hand-written Components make of generated folders (GPU682, GPU684-689)."""
+"""Checks on what hand-written Components make of generated folders (GPU627, GPU645, GPU682, GPU684-689)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
-from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Path, Severity
+from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import closest, listing, misspelling
-from gpuplan.compiler.checks.registry import Check, check
+from gpuplan.compiler.checks.registry import check, same_rule
 from gpuplan.compiler.checks.wording import in_yaml
 from gpuplan.compiler.documents import file_of
 from gpuplan.compiler.manifests import Identity, Manifest
@@ -28,10 +28,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, FLUX_SSA, SYNC_OPTIONS
 from gpuplan.features.components.checks.components import (
-    changed_content,
-    component_adds_objects_to_all,
-    content_under_old_name,
-    contradicted,
+    cluster_policy_contradicted,
     decided_fields,
     origin_of,
     transformer_reaches_generated_objects,
@@ -161,10 +158,6 @@ class Patched(Value):
             found.setdefault((item.kind, item.name), []).append(item)
         return found
 
-    def told(self, earlier: Check[Plan]) -> set[str]:
-        """The Components in whose files a check has found something: what comes of it is not told as well."""
-        return {self.component_of(finding.at) for finding in earlier.find(self.plan)}
-
     def component_of(self, at: Origin) -> str:
         """The folder of the innermost Component that a place is in."""
         path = file_of(at).path
@@ -209,18 +202,16 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Put the object into one Component: of one namespace, of one pool, or of the stage `workloads`.
     """
-    told = patched.told(component_adds_objects_to_all)
     homes: dict[Identity, list[Folder]] = {}
     for folder in patched.folders:
         for identity in folder.generated if folder.after is None else folder.built:
             homes.setdefault(identity, []).append(folder)
     for identity, folders in homes.items():
         adding = [item for item in folders if item.after is not None and identity not in item.generated]
-        at = patched.place(adding[0], identity, "metadata", "name") if len(folders) > 1 and adding else None
-        if at and patched.component_of(at) not in told:
+        if len(folders) > 1 and adding:
             paths = [item.path for item in folders]
             yield Finding(
-                at,
+                patched.place(adding[0], identity, "metadata", "name"),
                 f"{identity} is in {len(paths)} folders",
                 label=f"in {listing(paths, 3)}",
                 notes=("each folder is delivered by itself, and an object can be in one of them only",),
@@ -247,7 +238,7 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy. Where the removal is meant, ignore the finding with a comment that says why.
     """
-    told = patched.told(transformer_reaches_generated_objects)
+    told = {patched.component_of(found.at) for found in transformer_reaches_generated_objects.find(patched.plan)}
     for folder in patched.folders:
         for identity in sorted(folder.generated.keys() - folder.built.keys()) if folder.after is not None else ():
             at = patched.place(folder, identity)
@@ -433,8 +424,6 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
     ## Instead
     Say it in the policy: `migStrategy` in the cluster, layouts and pools.
     """
-    for change in patched.changed("ClusterPolicy"):
-        yield from _contradictions(patched, change)
     for folder in patched.folders:
         missing = {item.name for item in folder.generated.keys() - folder.built.keys() if item.kind == "ConfigMap"}
         for identity, manifest in folder.built.items() if missing else ():
@@ -450,16 +439,24 @@ def cluster_policy_changed(patched: Patched) -> Iterator[Finding]:
                     )
 
 
-def _contradictions(patched: Patched, change: Change) -> Iterator[Finding]:
-    """Fields that were decided and are no more so, but for those of which a patch itself says it."""
-    parts = patched.parts(change.folder, change.identity)
-    told = {route for part in parts for route in contradicted(patched.plan, part)}
-    for route in decided_fields(patched.plan):
-        path: Path = ("spec", *route)
-        old, new = value_at(change.old, path), value_at(change.new, path)
-        if old is not None and old != new and route not in told:
-            note = "it follows from the pools, their layouts and the cluster's `migStrategy`"
-            yield change.lost(change.place(*path), ".".join(route), old, new, "leave it out of the patch", note)
+@same_rule(cluster_policy_contradicted)
+def cluster_policy_patched(patched: Patched) -> Iterator[Finding]:
+    """A Component changes a field of a generated ClusterPolicy that follows from the policy."""
+    for change in patched.changed("ClusterPolicy"):
+        for route, allowed in decided_fields(patched.plan).items():
+            old, new = (value_at(body, ("spec", *route)) for body in (change.old, change.new))
+            if old != new and (old is not None or new not in allowed):
+                title, field = f"ClusterPolicy `{change.identity.name}`", ".".join(route)
+                parts = patched.parts(change.folder, change.identity)
+                yield Finding(
+                    replace(patched.home(change.folder, change.identity), parts=parts).place("spec", *route),
+                    f"{title} loses `{field}`, which follows from the policy"
+                    if new is None
+                    else f"`{field}: {in_yaml(new)}` in {title} contradicts the policy",
+                    label="gpuplan decides this one",
+                    notes=("it follows from the pools, their layouts and the cluster's `migStrategy`",),
+                    help="remove it" if route[0] != "mig" else "remove it, and write `migStrategy` in the Cluster",
+                )
 
 
 @check("GPU689", "patch-matches-nothing", Severity.WARNING, family=Family.OBJECTS)
@@ -508,14 +505,26 @@ def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identit
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------
 
 
-def _content_changed(patched: Patched) -> Iterator[Finding]:
-    told = patched.told(content_under_old_name)
+@check("GPU645", "content-under-old-name", Severity.WARNING, family=Family.OBJECTS)
+def content_under_old_name(patched: Patched) -> Iterator[Finding]:
+    """A generated ConfigMap of the GPU Operator gets other content under its old name.
+
+    ## Why
+    The names of these ConfigMaps end in a hash of their content, because neither the MIG manager nor the device plugin
+    looks at a ConfigMap again: a new name is what makes the operator roll them. Content that kustomize puts in later
+    changes nothing on the nodes until their pods happen to restart.
+
+    ## Instead
+    Say it in the policy: pools and layouts are what these files are made of.
+    """
+    generators = [(at / "behavior", name) for item in patched.files.kustomizations for at, _, name in item.generators]
     for folder, identity, before, after, place in patched.changed("ConfigMap"):
-        at = place("data")
-        is_said = folder.path != Stage.GPU_OPERATOR or patched.component_of(at) in told
-        if not is_said and before.get("data") != after.get("data"):
-            yield changed_content(at, identity.name)
-
-
-content_changed = Check(content_under_old_name.rule, _content_changed)
-"""What cannot be read from patches is found in what they come to."""
+        if folder.path == Stage.GPU_OPERATOR and before.get("data") != after.get("data"):
+            merging = (at for at, name in generators if name == identity.name and folder.holds(at))
+            yield Finding(
+                next(merging, place("metadata", "name")),
+                f"generated ConfigMap `{identity.name}` gets other content under the old name",
+                label="the operator does not notice",
+                notes=("the hash in the name is of the generated content; pods roll when the name changes",),
+                help="change the policy's pools and layouts instead",
+            )

@@ -18,6 +18,7 @@ from gpuplan.compiler.planning.kueue import cluster_queue, flavor_name, local_qu
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers.kai import QUEUE_LABEL as KAI_QUEUE_LABEL
 from gpuplan.compiler.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
+from gpuplan.compiler.planning.tree import circles
 
 _KUEUE, _KAI = "kueue.x-k8s.io", "scheduling.run.ai"
 
@@ -184,7 +185,7 @@ def cohorts_in_a_circle(files: HandFiles) -> Iterator[Finding]:
     """
     cohorts = {found.name: found for found in _of(files, _KUEUE, "Cohort") if not found.is_patch}
     parents = {name: _parent(found) for name, found in cohorts.items()}
-    for circle in _circles(parents):
+    for circle in circles(parents):
         first = cohorts[circle[0]]
         way = " -> ".join(f"`{name}`" for name in (*circle, circle[0]))
         yield Finding(
@@ -202,23 +203,6 @@ def _parent_field(found: Object) -> str:
 
 def _parent(found: Object) -> str:
     return text(inside(found.body, "spec").get(_parent_field(found)))
-
-
-def _circles(parents: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Each circle once, from its first name on."""
-    done: set[str] = set()
-    for start in sorted(parents):
-        way: dict[str, None] = {}
-        name = start
-        while name in parents and name not in done and name not in way:
-            way[name] = None
-            name = parents[name]
-        if name in way:
-            names = [*way]
-            circle = names[names.index(name) :]
-            least = circle.index(min(circle))
-            yield (*circle[least:], *circle[:least])
-        done |= way.keys()
 
 
 _PARENTS = ("parentName", "parent")

@@ -7,8 +7,8 @@ from enum import StrEnum
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.pipeline import Report
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.features.live.drifting.comparing import Owner, Unjudged
 from gpuplan.features.tracing import Source
 

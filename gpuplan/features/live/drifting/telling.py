@@ -11,11 +11,11 @@ from gpuplan.compiler.base.confidential import confidential_in
 from gpuplan.compiler.base.diagnostics import Path as Route
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.plain import value_at
-from gpuplan.compiler.delivery.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.compiler.manifests import Identity, gvk_of
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.pipeline.loading import OUT
+from gpuplan.compiler.planning.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.compiler.planning.linking import once, written
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name

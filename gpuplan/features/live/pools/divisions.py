@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import mapping, sequence
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu, load, parse_profile, resource_suffix
 from gpuplan.compiler.checks.formats import Problem
-from gpuplan.compiler.checks.formats.mig import mig_errors
+from gpuplan.compiler.checks.formats.faults import mig_errors
 from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, Layout

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import resource_suffix
 from gpuplan.compiler.checks.formats import find_problems
-from gpuplan.compiler.checks.formats.plugin import plugin_errors, unmatched_names
+from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_names
 from gpuplan.compiler.planning.plan import GPU_RESOURCE
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.pools.files import ConfigFile

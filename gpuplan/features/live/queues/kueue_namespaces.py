@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gpuplan.compiler.base.diagnostics import Finding
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.manifests.selectors import holds, terms_of
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import TENANT_LABEL
 from gpuplan.features.live.dump import Dump, Item
@@ -81,14 +81,10 @@ class NamespaceReader:
 
     def _selects(self, queue: Item, namespace: str) -> bool:
         """Whether its selector selects a namespace; what the dump does not say is thought to be so."""
-        selector = inside(queue.body, "spec").get("namespaceSelector")
-        found = self._dump.find("", "Namespace", namespace)
-        labels = {**(found.labels if found else {}), _NAME: namespace}
-        known = labels.keys() if found is None else None
-        terms = [*terms_of(mapping(selector))]
-        return not any(
-            holds(term, labels) is False for term in terms if known is None or text(term.get("key")) in known
-        )
+        selector = inside(queue.body, "spec", "namespaceSelector")
+        dumped = self._dump.find("", "Namespace", namespace)
+        labels = {**(dumped.labels if dumped else {}), _NAME: namespace}
+        return matches(selector, labels, None if dumped else (_NAME,)) is not False
 
     def _tell_second(self, item: Item, other: Item, queue: Item) -> None:
         is_same = inside(other.body, "spec").get("clusterQueue") == queue.name

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpuplan.compiler.planning.tree import circles
+
 
 def without_circles(above: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, with nothing above the first of each circle."""
-    found: dict[str, str] = {}
-    for name, parent in above.items():
-        seen, way = {name}, parent
-        while way and way not in seen:
-            seen.add(way)
-            way = found.get(way, "")
-        found[name] = "" if way == name else parent
-    return found
+    """Return the same mapping, with nothing above the name of each circle that stands last in it."""
+    places = {name: place for place, name in enumerate(above)}
+    last = {max(circle, key=places.__getitem__) for circle in circles(above)}
+    return {name: "" if name in last else parent for name, parent in above.items()}

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from gpuplan.compiler.base.wording import count, listing
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests.provenance import How
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.features.live.drifting import Differs, Drift, Drifting, NextSync
 from gpuplan.features.live.drifting.comparing import Owner
 from gpuplan.features.tracing import Source

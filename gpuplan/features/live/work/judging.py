@@ -16,7 +16,8 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.checks.generated import PATCH_CHECKS, Generated, GeneratedWork
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.manifests import Gvk, Identity, identity_of
-from gpuplan.compiler.manifests.shapes import Shape, shape_of, shape_of_pods
+from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.shapes import shape_of, shape_of_pods
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.resolve import resolve_workload
 from gpuplan.compiler.policy import models

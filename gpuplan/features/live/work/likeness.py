@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.manifests import parse_quantity
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape
+from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.schedulers import kueue
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import mapping
-from gpuplan.compiler.manifests.shapes import Shape
-from gpuplan.compiler.manifests.strategic import DIRECTIVE
+from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.merging.strategic import DIRECTIVE
 from gpuplan.features.live.work.likeness import difference, is_added
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import How
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import Approval
 from gpuplan.features.tracing.model import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
 from gpuplan.terminal.json_findings import json_text

@@ -8,7 +8,7 @@ from gpuplan.compiler.backends import guard
 from gpuplan.compiler.manifests import Hook, Manifest
 from gpuplan.compiler.planning.plan import Plan
 from tests.compiler.backends.guard.test_objects import ARGO_CD, a_guard
-from tests.features.tracing.told import find, told, told_of_all
+from tests.laws.tracing.told import find, told, told_of_all
 
 OPERATOR = "install: external, version: v26.7.0, namespace: gpus"
 

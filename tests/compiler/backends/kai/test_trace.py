@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpuplan.compiler.backends import kai
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.told import told, told_of_all
+from tests.laws.tracing.told import told, told_of_all
 from tests.platforms import a_platform, pool, tenant
 
 PARTS = pool("parts", "mig: {instances: {2g.20gb: 3, 1g.10gb: 1}}")

@@ -8,7 +8,7 @@ import pytest
 
 from gpuplan.compiler.planning.plan import Plan
 from tests.compiler.backends.kueue.platform import files, manifests, platform, team, tenant
-from tests.features.tracing.told import told, told_of_all
+from tests.laws.tracing.told import told, told_of_all
 from tests.platforms import pool, priority_class
 
 QUEUES = "spec.resourceGroups[0]"

@@ -21,7 +21,7 @@ from tests.compiler.backends.monitoring.watched import (
     objects,
     rules,
 )
-from tests.features.tracing.asking import own, traced
+from tests.laws.tracing.asking import own, traced
 from tests.plans import a_plan
 from tests.platforms import document, tenant
 

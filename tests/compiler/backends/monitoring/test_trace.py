@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.features.tracing.engine import Traced
 from tests.compiler.backends.monitoring.watched import ARGOCD, a_cluster
-from tests.features.tracing.asking import own, traced, whole
+from tests.laws.tracing.asking import own, traced, whole
 from tests.plans import a_plan
 
 LABELS = "{labels: {release: main}, namespace: watching, honorLabels: true, alertLabels: {team: gpu}}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpuplan.compiler.backends import namespaces
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.told import find, told, told_of_all
+from tests.laws.tracing.told import find, told, told_of_all
 from tests.platforms import a_platform, document, pool, priority_class, tenant
 
 

@@ -9,7 +9,7 @@ import pytest
 from gpuplan.compiler.backends import partitions
 from gpuplan.compiler.manifests import File
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.told import find, told, told_of_all
+from tests.laws.tracing.told import find, told, told_of_all
 from tests.plans import a_plan
 
 LABELS = "nodeLabels: node"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpuplan.compiler.backends import runai
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.told import told, told_of_all
+from tests.laws.tracing.told import told, told_of_all
 from tests.plans import a_cluster, a_plan
 from tests.platforms import pool, tenant
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuplan.compiler.backends import scheduling
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.tracing.told import told, told_of_all
+from tests.laws.tracing.told import told, told_of_all
 from tests.platforms import a_platform, pool, priority_class
 
 

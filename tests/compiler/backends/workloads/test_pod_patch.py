@@ -10,7 +10,7 @@ from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.planning.plan import WORKLOAD_LABEL
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
-from tests.features.tracing.told import find, told
+from tests.laws.tracing.told import find, told
 
 PATCH = """
 podPatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.compiler.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
-from tests.features.tracing.told import find, told, told_of_all
+from tests.laws.tracing.told import find, told, told_of_all
 
 POD = "spec.template.spec"
 CONTAINER = f"{POD}.containers[0]"

@@ -10,7 +10,7 @@ import pytest
 from gpuplan.compiler.manifests import check_schemas
 from gpuplan.compiler.policy.models import SchedulerKind
 from tests.compiler.backends.workloads.rendered import container_of, get, manifests, planned, pod_of
-from tests.features.tracing.told import find, told
+from tests.laws.tracing.told import find, told
 
 SMALL = "workspace: {}"
 WHOLE = "workspace: {port: 8080, idle: 90m, runTime: 12h, storage: {size: 50Gi, storageClass: fast, group: 100}}"

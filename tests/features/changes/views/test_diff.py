@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Identity, Subject
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import Approval, Window
 from gpuplan.features.changes.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange, Wait

@@ -5,8 +5,8 @@ Nothing here knows who applies what, nor what a change disturbs: `pipeline.drift
 
 from __future__ import annotations
 
-from gpuplan.compiler.manifests.applied import Difference, as_found, with_left
-from gpuplan.compiler.manifests.shapes import ABSENT
+from gpuplan.compiler.base.trees import ABSENT
+from gpuplan.compiler.manifests.merging.applied import Difference, as_found, with_left
 from gpuplan.features.live.drifting.comparing.foreign import opponents
 from gpuplan.features.live.drifting.comparing.nodes import NodeDifference, compare_nodes, count_nodes
 from gpuplan.features.live.drifting.comparing.objects import (

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_a
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import Identity
-from gpuplan.compiler.manifests.selectors import holds, terms_of
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Tenant
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.rules import ACTS_AGAINST_POLICY
@@ -182,7 +182,7 @@ def _cluster_queues(around: _Around) -> Iterator[Finding]:
             namespace
             for tenant in around.plan.tenants
             for namespace in tenant.spec.namespaces
-            if isinstance(selector, Mapping) and _selects(selector, around.labels_of(namespace, tenant))
+            if isinstance(selector, Mapping) and matches(selector, around.labels_of(namespace, tenant)) is True
         ]
         if open_to:
             yield Finding(
@@ -207,11 +207,6 @@ def _local_queues(around: _Around) -> Iterator[Finding]:
                 related=(Label(tenant.at, "what the tenant may have is said here"),),
                 help="delete it",
             )
-
-
-def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a selector of labels chooses something; an empty one chooses all."""
-    return all(holds(term, labels) for term in terms_of(selector))
 
 
 # --- Rights ------------------------------------------------------------------------------------------------------

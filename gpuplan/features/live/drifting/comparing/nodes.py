@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.checks.gpus import SHARED_ENDING
 from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.provenance import Links, chosen, copied
-from gpuplan.compiler.manifests.shapes import ABSENT
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool, Taint
 from gpuplan.compiler.planning.pool_nodes import has_node
 from gpuplan.compiler.planning.pools import ALL_DISABLED

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests import Identity, gvk_of
-from gpuplan.compiler.manifests.applied import Difference, differences
+from gpuplan.compiler.manifests.merging.applied import Difference, differences
 from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.features.live.drifting.comparing.owners import left_fields
 from gpuplan.features.live.dump import Dump, Item

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.manifests.applied import Difference, find_item, is_same
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape
+from gpuplan.compiler.manifests.merging.applied import Difference, find_item, is_same
+from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.planning.sync_names import REVISION
 
 APPLY: Final = "Apply"

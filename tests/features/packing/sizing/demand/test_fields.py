@@ -8,7 +8,7 @@ from gpuplan.compiler.policy.models import parts_of_language
 from gpuplan.features.packing import document as demand
 from gpuplan.features.packing.sizing.demand import from_files
 from gpuplan.features.packing.sizing.needs import Need
-from tests.acting.test_fields import HEADING
+from tests.laws.acting.test_fields import HEADING
 
 HEAD = "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: asked}\n"
 WORK = "team: a, pods: 4, memory: 9Gi"

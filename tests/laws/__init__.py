@@ -1,0 +1,1 @@
+"""Laws: statements that hold for every platform, held against many of them."""

@@ -264,18 +264,7 @@ def _class_removed(step: Step, old: PriorityClass) -> Iterator[Change]:
 
 def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterator[Change]:
     place, whose = of(step.after, new), _whose(step.after, new)
-    # What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`). With Kueue,
-    # classes never preempt by themselves.
-    fixed = []
-    if old.spec.value != new.spec.value:
-        fixed.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
-    preempted, preempts = (
-        priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
-        for plan, priority in ((step.before, old), (step.after, new))
-    )
-    if preempted != preempts:
-        fixed.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
-    if fixed:
+    if fixed := _fixed(step, old, new):
         yield Change(
             *place,
             ChangeClass.RECREATE,
@@ -295,6 +284,23 @@ def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterat
         yield Change(*place, ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods)
     if old.spec.description != new.spec.description:
         yield Change(*place, ChangeClass.METADATA, "description changes")
+
+
+def _fixed(step: Step, old: PriorityClass, new: PriorityClass) -> list[str]:
+    """Return the changes that no PriorityClass allows. With Kueue, classes never preempt by themselves.
+
+    (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`.)
+    """
+    fixed = []
+    if old.spec.value != new.spec.value:
+        fixed.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
+    preempted, preempts = (
+        priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
+        for plan, priority in ((step.before, old), (step.after, new))
+    )
+    if preempted != preempts:
+        fixed.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
+    return fixed
 
 
 def _obeys_preemptible(step: Step, name: str) -> bool:

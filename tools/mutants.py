@@ -48,14 +48,7 @@ PACKAGES = (
     "features/changes",
     "features/components/checks",
 )
-SUITES = (
-    "checks",
-    "compiler",
-    "features/changes",
-    "features/components",
-    "properties",
-    "terminal",
-)
+SUITES = ("checks", "compiler", "features/changes", "features/components", "properties", "terminal")
 """Tests of values. Others compare with `out/` or with pages, and `make generate` writes these anew."""
 SECONDS = 45.0
 """How long the tests of one mutant may go on, in time of the processor."""
@@ -341,10 +334,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         self._module = ".".join(Path("gpuplan", mutant.file).with_suffix("").parts).removesuffix(".__init__")
 
     def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None,
-        _target: ModuleType | None = None,
+        self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         spec = importlib.machinery.PathFinder.find_spec(name, path) if name == self._module else None
         if spec and spec.origin:

@@ -114,10 +114,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.run: dict[str, tuple[list[str], bytearray]] = {}
 
     def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None,
-        _target: ModuleType | None = None,
+        self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         is_ours = name.partition(".")[0] == SOURCES.name
         spec = importlib.machinery.PathFinder.find_spec(name, path) if is_ours else None

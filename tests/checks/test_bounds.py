@@ -156,11 +156,7 @@ def test_what_schedulers_take(code: str, scheduler: str, taken: str, refused: st
 
 @pytest.mark.parametrize(
     ("code", "scheduler"),
-    [
-        ("GPU540", "kueue, version: v0.14.9"),
-        ("GPU540", "kueue, version: v0.16.9"),
-        ("GPU551", "kai, version: v0.12.9"),
-    ],
+    [("GPU540", "kueue, version: v0.14.9"), ("GPU540", "kueue, version: v0.16.9"), ("GPU551", "kai, version: v0.12.9")],
 )
 def test_releases_of_schedulers_that_are_too_old(code: str, scheduler: str) -> None:
     assert is_found(code, pool("p"), scheduler=scheduler)

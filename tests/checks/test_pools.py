@@ -61,10 +61,7 @@ def test_patterns_with_different_beginnings_and_none_are_compared() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["rack", "example.com/rack", "a" * 63, f"{'a.' * 126}b/c", "Rack_1.x", "a/b"],
-)
+@pytest.mark.parametrize("key", ["rack", "example.com/rack", "a" * 63, f"{'a.' * 126}b/c", "Rack_1.x", "a/b"])
 def test_label_key_is_taken(key: str) -> None:
     assert node_labels.key_fault(key) == ""
 

@@ -71,8 +71,7 @@ def test_each_field_has_its_first_and_last(last: str, beyond: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("month", "days"),
-    list(zip(range(1, 13), (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), strict=True)),
+    ("month", "days"), list(zip(range(1, 13), (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), strict=True))
 )
 def test_a_window_opens_on_the_last_day_of_a_month_and_on_none_beyond(month: int, days: int) -> None:
     assert find_schedule_fault(f"0 0 {days} {month} *") is None

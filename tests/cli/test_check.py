@@ -77,18 +77,14 @@ def codes(*texts: str, gpu: str = "", kubernetes: str = "") -> list[str]:
 
 def test_partitions_are_judged_on_whatever_model_fits() -> None:
     assert codes(MIG % '"3g.40gb": 2') == []
-    assert found(MIG % '"3g.40gb": 3') == [
-        ("GPU632", "no GPU can have what entry `halves` asks for: 3x `3g.40gb`"),
-    ]
+    assert found(MIG % '"3g.40gb": 3') == [("GPU632", "no GPU can have what entry `halves` asks for: 3x `3g.40gb`")]
 
 
 def test_partitions_are_judged_on_the_model_that_is_named() -> None:
     """Seven of 1g.24gb fit on a B200's board, and an H100 has none of them."""
     of_another = MIG % '"1g.23gb": 7'
     assert codes(of_another) == []
-    assert found(of_another, gpu="H100-80GB") == [
-        ("GPU629", "entry `halves` wants `1g.23gb`, which no H100-80GB has"),
-    ]
+    assert found(of_another, gpu="H100-80GB") == [("GPU629", "entry `halves` wants `1g.23gb`, which no H100-80GB has")]
 
 
 def test_what_fits_instead_is_named_for_a_model() -> None:

@@ -156,10 +156,7 @@ IMPOSSIBLE: Mapping[str, tuple[str, Hostile]] = {
         "has a tree where a blob belongs: `policies/x.yaml`",
         lambda place: [a_folder(place, b"x.yaml", mode=FILE)],
     ),
-    "file-for-a-folder": (
-        "has a blob where a tree belongs: `policies/x`",
-        lambda place: [a_file(place, b"x", FOLDER)],
-    ),
+    "file-for-a-folder": ("has a blob where a tree belongs: `policies/x`", lambda place: [a_file(place, b"x", FOLDER)]),
     "folder-for-a-link": (
         "has a tree where a blob belongs: `policies/x.yaml`",
         lambda place: [a_folder(place, b"x.yaml", mode=LINK)],

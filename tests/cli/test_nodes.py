@@ -35,10 +35,7 @@ NODES = {
     ],
     "kind": "List",
 }
-COMMANDS = {
-    "diff": ("diff",),
-    "validate": ("validate", "--against", "HEAD"),
-}
+COMMANDS = {"diff": ("diff",), "validate": ("validate", "--against", "HEAD")}
 EACH = pytest.mark.parametrize("command", COMMANDS)
 
 

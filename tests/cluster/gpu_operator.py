@@ -30,10 +30,7 @@ POLICIES: Final = "/apis/nvidia.com/v1/clusterpolicies"
 UBUNTU: Final = 'ID=ubuntu\nVERSION_ID="22.04"\n'
 OPENSHIFT: Final = 'ID=rhcos\nVERSION_ID="4.20"\nOPENSHIFT_VERSION="4.20"\n'
 """`/etc/os-release` of nodes, which the operator reads where its pod mounts it."""
-_PLACES: Final = {
-    b"/opt/gpu-operator/": b"opt//gpu-operator/",
-    b"/host-etc/os-release": b"host-etc//os-release",
-}
+_PLACES: Final = {b"/opt/gpu-operator/": b"opt//gpu-operator/", b"/host-etc/os-release": b"host-etc//os-release"}
 """Where its image has files, in `controllers/state_manager.go`, `object_controls.go` and `internal/state/manager.go`.
 
 Paths of the same length lead to the folder that the program is started in. So nothing is written below the root of this

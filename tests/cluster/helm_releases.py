@@ -146,8 +146,5 @@ def _of_release(body: Object, release: Mapping[str, Any]) -> Object:
         "meta.helm.sh/release-namespace": spec["targetNamespace"],
     }
     own = body["metadata"]
-    marks = {
-        "labels": (own.get("labels") or {}) | labels,
-        "annotations": (own.get("annotations") or {}) | annotations,
-    }
+    marks = {"labels": (own.get("labels") or {}) | labels, "annotations": (own.get("annotations") or {}) | annotations}
     return {**body, "metadata": {**own, **marks}}

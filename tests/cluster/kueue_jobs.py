@@ -45,11 +45,7 @@ class Queue:
 
     @contextmanager
     def running(
-        self,
-        *sizes: int,
-        priority_class: str | None = None,
-        local_queue: str = "default",
-        is_labelled: bool = True,
+        self, *sizes: int, priority_class: str | None = None, local_queue: str = "default", is_labelled: bool = True
     ) -> Iterator[list[Job]]:
         """A Job of each size, submitted in this order, and gone at the end; its pods alone name the class or it too."""
         named = priority_class or self.tenant["priority_classes"][0]

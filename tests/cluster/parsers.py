@@ -158,12 +158,7 @@ def run_rules(
     extra_label_namespaces: Sequence[str] = (),
 ) -> list[Labelling]:
     """The same for nodes of which all features are known, in their order."""
-    request = {
-        "rules": rules,
-        "nodes": nodes,
-        "extraLabelNs": list(extra_label_namespaces),
-        "enableTaints": True,
-    }
+    request = {"rules": rules, "nodes": nodes, "extraLabelNs": list(extra_label_namespaces), "enableTaints": True}
     return [Labelling(answer["labels"], tuple(answer["taints"])) for answer in _ask("nfd", request)]
 
 
@@ -200,11 +195,7 @@ def _request(question: Question) -> dict[str, Any]:
         "mpsRoot": question.mps_root,
         "node": None
         if question.node is None
-        else {
-            "migConfig": question.node.mig_config,
-            "gpus": question.node.gpus,
-            "deviceId": question.node.device_id,
-        },
+        else {"migConfig": question.node.mig_config, "gpus": question.node.gpus, "deviceId": question.node.device_id},
     }
 
 

@@ -67,7 +67,7 @@ def a_pod(
             "terminationGracePeriodSeconds": 0,
             **({"priorityClassName": priority_class} if priority_class else {}),
             "containers": [
-                {"name": "main", "image": "registry.example.com/app:1.0.0", "resources": {"limits": limits}},
+                {"name": "main", "image": "registry.example.com/app:1.0.0", "resources": {"limits": limits}}
             ],
             **spec,
         },

@@ -110,12 +110,7 @@ def _priority_class(chance: Random, mark: str, scheduler: str) -> Body:
 
 
 def _tenant(
-    chance: Random,
-    mark: str,
-    scheduler: str,
-    units: list[Unit],
-    classes: list[Body],
-    left: dict[tuple[str, str], int],
+    chance: Random, mark: str, scheduler: str, units: list[Unit], classes: list[Body], left: dict[tuple[str, str], int]
 ) -> Body:
     longest = 63 if scheduler in ("kubernetes", "kueue") else 30
     namespaces = [_name(chance, f"{mark}{number}", 63) for number in range(chance.randint(1, 2))]

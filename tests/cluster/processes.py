@@ -29,11 +29,7 @@ class Process:
     """A running program whose output goes to a file."""
 
     def __init__(
-        self,
-        command: Sequence[str | Path],
-        log: Path,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
+        self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> None:
         self.log = log
         with log.open("wb") as output:

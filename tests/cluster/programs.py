@@ -22,12 +22,7 @@ import pytest
 MODULES = Path(__file__).parent / "go"
 HOW_TO_RUN = "`make test-cluster` runs these tests, with programs that it builds with Go"
 
-_SETTINGS = {
-    "CGO_ENABLED": "1",
-    "GOFLAGS": "-mod=readonly -buildvcs=false",
-    "GOTOOLCHAIN": "local",
-    "GOWORK": "off",
-}
+_SETTINGS = {"CGO_ENABLED": "1", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 """What the user's environment, a workspace or another release of Go would change; `go env -w` decides on what is empty.
 
 NVIDIA's programs need a C compiler, and without one Go would leave out what needs it. No commit is asked of Git, which

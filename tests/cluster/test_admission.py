@@ -236,10 +236,7 @@ WAYS_AROUND: Mapping[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]
         ),
         "NVIDIA_VISIBLE_DEVICES must not be set",
     ),
-    "a pod with a device by CDI": (
-        with_annotation("cdi.k8s.io/gpu", "nvidia.com/gpu=all"),
-        NO_CDI,
-    ),
+    "a pod with a device by CDI": (with_annotation("cdi.k8s.io/gpu", "nvidia.com/gpu=all"), NO_CDI),
     "a pod with devices by a node agent": (
         with_annotation("nvidia.com/container.main.gpus.devices", "all"),
         "annotations nvidia.com/container.*.gpus.devices must not be set",

@@ -145,8 +145,7 @@ def test_flux_is_applied_as_well(tmp_path: Path, record: Record) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "kinds"),
-    [("nfd", ["Application", "ConfigMap", "NodeFeatureRule"]), ("node", ["Application", "ConfigMap"])],
+    ("way", "kinds"), [("nfd", ["Application", "ConfigMap", "NodeFeatureRule"]), ("node", ["Application", "ConfigMap"])]
 )
 def test_a_removed_pool_leaves_its_nodes(way: str, kinds: list[str], tmp_path: Path, record: Record) -> None:
     root = make_variant(tmp_path, f"nodeLabels: {way}", f"{_NAMED}---\n{_EXTRA_POOL}")

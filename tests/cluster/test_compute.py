@@ -54,10 +54,7 @@ def cluster(folder: Path, scheduler: str) -> Iterator[ExampleCluster]:
             with ExampleCluster.start("live", home, partial(kueue_controller, configuration=configuration)) as found:
                 yield found
         case "kai":
-            with (
-                ExampleCluster.start("live", home, kai_controllers) as found,
-                kai_schedulers(found.control_plane),
-            ):
+            with ExampleCluster.start("live", home, kai_controllers) as found, kai_schedulers(found.control_plane):
                 yield found
         case _:
             with ExampleCluster.start("live", home) as found:

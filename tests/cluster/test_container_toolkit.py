@@ -126,12 +126,7 @@ def given_by_hook(container: Container, told: Mapping[str, str], folder: Path) -
 
 @pytest.mark.parametrize(
     ("container", "opened", "closed"),
-    [
-        (IMAGE, ALL, NONE),
-        (FOR_RDMA, ALL, NONE),
-        (PRIVILEGED, ALL, ALL),
-        (WITH_CDI_DEVICE, ONE, ONE),
-    ],
+    [(IMAGE, ALL, NONE), (FOR_RDMA, ALL, NONE), (PRIVILEGED, ALL, ALL), (WITH_CDI_DEVICE, ONE, ONE)],
 )
 def test_with_cdi(container: Container, opened: list[str], closed: list[str], tmp_path: Path) -> None:
     """Under a RuntimeClass of NVIDIA's; other containers get their CDI devices without the toolkit."""

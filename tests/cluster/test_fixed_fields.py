@@ -34,11 +34,7 @@ def test_of_what_is_written_only_fields_that_are_listed_are_refused(clusters: Ca
     assert {kind: sorted(map(".".join, routes)) for kind, routes in refused.items() if kind not in ANOTHER_IS_NEW} == {
         "ClusterRoleBinding": ["roleRef"],
         "LocalQueue": ["spec.clusterQueue"],
-        "PersistentVolumeClaim": [
-            "spec.accessModes",
-            "spec.resources.requests.storage",
-            "spec.storageClassName",
-        ],
+        "PersistentVolumeClaim": ["spec.accessModes", "spec.resources.requests.storage", "spec.storageClassName"],
         "PriorityClass": ["preemptionPolicy", "value"],
         "RoleBinding": ["roleRef"],
     }

@@ -144,9 +144,7 @@ def test_partitions_run_up_to_the_guarantee(kai: ExampleCluster, unit: str, reco
     with _pods(kai, tenant, quota, quota["resource"]).running(quota["guaranteed"] + 1) as pods:
         observed = in_the_end(quota["guaranteed"], pods.count)
     record(
-        f"kai: model-services, {unit}: pods that run of one more than the queue lets run",
-        quota["guaranteed"],
-        observed,
+        f"kai: model-services, {unit}: pods that run of one more than the queue lets run", quota["guaranteed"], observed
     )
 
 

@@ -60,10 +60,7 @@ def _played(repository: Path, played: tuple[Attack, ...], fraction: float | None
     need_go()
     names = pools(min(AT_ONCE, len(played)))
     write(repository, "kind: kai", names, "exclusive" if fraction is None else "fraction")
-    with (
-        ExampleCluster.start(CLUSTER, repository, kai_controllers) as cluster,
-        kai_schedulers(cluster.control_plane),
-    ):
+    with ExampleCluster.start(CLUSTER, repository, kai_controllers) as cluster, kai_schedulers(cluster.control_plane):
         stages = [_stage(cluster, name, fraction) for name in names]
         return play_all(played, stages, idle=SQUATTERS)
 

@@ -39,10 +39,7 @@ def test_what_differs_is_marked_and_counted() -> None:
 
 def test_long_cells_go_on_below() -> None:
     words = " ".join(["word"] * 9)
-    assert lines((words, words, words))[1:-1] == [
-        f"{words}  {words[:39]}  {words[:39]}",
-        f"{'':44}  {'word':39}  word",
-    ]
+    assert lines((words, words, words))[1:-1] == [f"{words}  {words[:39]}  {words[:39]}", f"{'':44}  {'word':39}  word"]
 
 
 @pytest.mark.parametrize(

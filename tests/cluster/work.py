@@ -116,7 +116,7 @@ HAND_WRITTEN: Final[Mapping[str, Mapping[str, Any]]] = {
                 }
             ],
         },
-    },
+    }
 }
 """What people write of kinds of which gpuplan writes none."""
 
@@ -191,9 +191,6 @@ def deployment_by_kserve(made: Mapping[str, Any]) -> dict[str, Any]:
             "replicas": predictor["minReplicas"],
             "selector": {"matchLabels": marks},
             "strategy": predictor["deploymentStrategy"],
-            "template": {
-                "metadata": {"labels": labels, "annotations": predictor.get("annotations", {})},
-                "spec": spec,
-            },
+            "template": {"metadata": {"labels": labels, "annotations": predictor.get("annotations", {})}, "spec": spec},
         },
     }

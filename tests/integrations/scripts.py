@@ -33,13 +33,7 @@ def shell(command: Sequence[str], cwd: Path, variables: Mapping[str, str], *, pa
     """Run a command with these variables and no others; ``path`` is searched first."""
     search = os.pathsep.join([*([str(path)] if path else []), os.environ["PATH"]])
     done = subprocess.run(
-        [*command],
-        cwd=cwd,
-        env={"PATH": search, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        [*command], cwd=cwd, env={"PATH": search, **variables}, capture_output=True, text=True, check=False, timeout=60
     )
     return Run(done.returncode, done.stdout, done.stderr)
 

@@ -30,11 +30,7 @@ def test_it_runs_as_the_user_that_argo_cd_asks_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "image",
-    [
-        r"PYTHON=docker\.io/library/python:3\.11\.\d+-slim-\w+",
-        r"GO=docker\.io/library/golang:1\.\d+-\w+",
-    ],
+    "image", [r"PYTHON=docker\.io/library/python:3\.11\.\d+-slim-\w+", r"GO=docker\.io/library/golang:1\.\d+-\w+"]
 )
 def test_what_it_is_made_of_is_pinned(image: str) -> None:
     assert [line for line in LINES if re.fullmatch(rf"ARG {image}@sha256:[0-9a-f]{{64}}", line)]

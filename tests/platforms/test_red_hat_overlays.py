@@ -29,10 +29,7 @@ SHARES = {
     "aws-time-sliced-2": ("timeSlicing", 2),
     "aws-time-sliced-4": ("timeSlicing", 4),
 }
-PARTITIONS = {
-    "mig-single": ("single", {"1g.10gb": 7}),
-    "mig-mixed": ("mixed", {"3g.40gb": 1, "2g.20gb": 2}),
-}
+PARTITIONS = {"mig-single": ("single", {"1g.10gb": 7}), "mig-mixed": ("mixed", {"3g.40gb": 1, "2g.20gb": 2})}
 WHOLE = ("default", "aws")
 OVERLAYS = (*WHOLE, *SHARES, *PARTITIONS)
 

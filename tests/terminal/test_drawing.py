@@ -82,8 +82,7 @@ def test_guarantees_are_to_scale() -> None:
 
 def test_more_promised_than_there_is_stays_within_the_bar() -> None:
     plan = a_platform(
-        pool("a", "exclusive: {}", nodes="count: 1, gpusPerNode: 2"),
-        tenant("one", "pool: a, unit: gpu, guaranteed: 4"),
+        pool("a", "exclusive: {}", nodes="count: 1, gpusPerNode: 2"), tenant("one", "pool: a, unit: gpu, guaranteed: 4")
     )
     root = drawn(pool_svg(plan, plan.pools[0]))
     assert (0, 320) in boxes(root, "gp-orange")

@@ -105,10 +105,7 @@ def test_carets_stay_under_wide_characters() -> None:
 
 
 def test_carets_stay_under_tabs() -> None:
-    assert frame(a_diagnostic(at("a:\t\t«b»\n")), PLAIN).splitlines()[3:] == [
-        "1 | a:        b",
-        "  |           ^",
-    ]
+    assert frame(a_diagnostic(at("a:\t\t«b»\n")), PLAIN).splitlines()[3:] == ["1 | a:        b", "  |           ^"]
 
 
 def test_combining_characters_take_no_room() -> None:

@@ -257,10 +257,7 @@ def test_a_layout_that_does_not_fit_has_no_placements_and_says_so() -> None:
         ("whole", {"kind": "exclusive"}),
         ("fractions", {"kind": "fraction"}),
         ("mps", {"kind": "mps", "replicas": 4, "rename": True}),
-        (
-            "research",
-            {"kind": "timeSlicing", "replicas": 3, "rename": True, "fail_requests_greater_than_one": True},
-        ),
+        ("research", {"kind": "timeSlicing", "replicas": 3, "rename": True, "fail_requests_greater_than_one": True}),
     ],
 )
 def test_sharing_is_named_as_in_the_policy(pool: str, sharing: dict[str, object]) -> None:

@@ -202,9 +202,7 @@ def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[
     kubernetes).
     """
     rule = given(
-        name=name,
-        labels=dict(sorted(kept.spec.labels.items())),
-        matchFeatures=[*_names(kept.nodes), _HAS_NVIDIA_GPU],
+        name=name, labels=dict(sorted(kept.spec.labels.items())), matchFeatures=[*_names(kept.nodes), _HAS_NVIDIA_GPU]
     )
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
 

@@ -378,11 +378,7 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_OTHERS: Final = {
-    "argocd": "Argo CD",
-    "cert-manager": "cert-manager",
-    "flux-system": "Flux",
-}
+_OTHERS: Final = {"argocd": "Argo CD", "cert-manager": "cert-manager", "flux-system": "Flux"}
 """The namespaces of programs that may do more than a tenant, by their own manifests."""
 
 

@@ -503,10 +503,7 @@ def taints_not_applied(plan: Plan) -> Iterator[Finding]:
 
 
 _UNTAINTED = {
-    NodeLabels.NFD: (
-        "NFD ignores taints by default",
-        "set `enableTaints: true` in the configuration of NFD's master",
-    ),
+    NodeLabels.NFD: ("NFD ignores taints by default", "set `enableTaints: true` in the configuration of NFD's master"),
     NodeLabels.NODE: (
         "`nodeLabels: node` sets labels only",
         "have the nodes register with them; `partitions/node-groups.yaml` lists them",

@@ -39,12 +39,7 @@ class Check(Value, Generic[C]):
 
 
 def check(
-    code: str,
-    name: str,
-    severity: Severity = Severity.ERROR,
-    *,
-    family: Family = Family.PLAN,
-    ignorable: bool = True,
+    code: str, name: str, severity: Severity = Severity.ERROR, *, family: Family = Family.PLAN, ignorable: bool = True
 ) -> Callable[[Callable[[C], Iterable[Finding]]], Check[C]]:
     """Declare a check; its docstring becomes the rule's documentation."""
 

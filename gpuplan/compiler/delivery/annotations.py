@@ -73,11 +73,7 @@ def _holds_variables(value: object) -> bool:
 
 
 _HOOKS: Final[Mapping[Hook, Mapping[str, str]]] = {
-    Hook.SUPPORT: {
-        HOOK: "PreSync",
-        HOOK_DELETE_POLICY: "BeforeHookCreation,HookSucceeded,HookFailed",
-        SYNC_WAVE: "-1",
-    },
+    Hook.SUPPORT: {HOOK: "PreSync", HOOK_DELETE_POLICY: "BeforeHookCreation,HookSucceeded,HookFailed", SYNC_WAVE: "-1"},
     Hook.BEFORE: {HOOK: "PreSync", HOOK_DELETE_POLICY: "BeforeHookCreation"},
     Hook.AFTER: {HOOK: "PostSync", HOOK_DELETE_POLICY: "BeforeHookCreation"},
 }

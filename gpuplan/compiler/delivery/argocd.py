@@ -233,11 +233,7 @@ The GPU Operator's chart has none that are. It renders null where a block has no
 server takes no null of a server-side apply where the definition has an object; a client-side apply leaves it out.
 """
 
-_SYNC_OPTIONS: Final = (
-    _FAIL_ON_SHARED,
-    _PRUNE_LAST,
-    _ON_SERVER,
-)
+_SYNC_OPTIONS: Final = (_FAIL_ON_SHARED, _PRUNE_LAST, _ON_SERVER)
 
 _IN_NAMESPACES: Final = (Stage.NAMESPACES, Stage.QUEUES)
 """Stages with objects in the namespaces of tenants that hold the tenants themselves."""

@@ -99,11 +99,7 @@ def ordered(plan: Plan, argocd: Argocd, body: Mapping[str, Any], digest: str) ->
         "spec": {**body["spec"], "syncPolicy": policy},
         "operation": {
             "initiatedBy": {"username": root_name(plan.cluster.name)},
-            "sync": {
-                **at,
-                **({"prune": True} if prunes else {}),
-                "syncOptions": policy["syncOptions"],
-            },
+            "sync": {**at, **({"prune": True} if prunes else {}), "syncOptions": policy["syncOptions"]},
             "retry": RETRY,
         },
     }
@@ -173,10 +169,7 @@ def _application(plan: Plan, argocd: Argocd) -> dict[str, Any]:
             },
             "destination": {"server": OWN_CLUSTER, "namespace": argocd.namespace},
             "ignoreDifferences": [{"group": _GROUP, "kind": "*", "jsonPointers": ignored}],
-            "syncPolicy": {
-                **automated(prunes=False),
-                "retry": RETRY_NEWEST,
-            },
+            "syncPolicy": {**automated(prunes=False), "retry": RETRY_NEWEST},
         },
     }
 

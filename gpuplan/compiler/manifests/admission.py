@@ -129,9 +129,4 @@ def admission_binding(
 
 def _resource_rule(api: str, resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
     group, _, version = api.rpartition("/")
-    return {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "operations": list(operations),
-        "resources": [resource],
-    }
+    return {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": [resource]}

@@ -48,12 +48,7 @@ class StepJudge(Protocol):
     """A function that judges the step to a platform from ``against``, a revision or a folder."""
 
     def __call__(
-        self,
-        root: Path,
-        against: str,
-        clusters: Sequence[str],
-        later: Report,
-        nodes: Sequence[Node] | None = None,
+        self, root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Sequence[Node] | None = None
     ) -> Iterable[Diagnostic]: ...
 
 

@@ -47,11 +47,7 @@ def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
     """
     return {
         "ServerApp": {"shutdown_no_activity_timeout": length},
-        "MappingKernelManager": {
-            "cull_idle_timeout": length,
-            "cull_interval": _LOOKS_EVERY,
-            "cull_connected": True,
-        },
+        "MappingKernelManager": {"cull_idle_timeout": length, "cull_interval": _LOOKS_EVERY, "cull_connected": True},
         "TerminalManager": {"cull_inactive_timeout": length, "cull_interval": _LOOKS_EVERY},
     }
 

@@ -27,8 +27,7 @@ _BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", 
 _BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
 _BY_CANARY: Final = Said("in `inference.canary`, such as `{weight: 10, image: <image>}`", WORKLOAD)
 _BY_LOAD: Final = Said(
-    "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
-    WORKLOAD,
+    "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`", WORKLOAD
 )
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")

@@ -109,6 +109,5 @@ Gateway = Annotated[str, Naming("Gateway", "the Gateway is called so", is_subdom
 Listener = Annotated[str, Naming("listener", "the listener of the Gateway is called so", is_subdomain=True)]
 IngressClass = Annotated[str, Naming("IngressClass", "the IngressClass is called so", is_subdomain=True)]
 TriggerAuthentication = Annotated[
-    str,
-    Naming("ClusterTriggerAuthentication", "the ClusterTriggerAuthentication is called so", is_subdomain=True),
+    str, Naming("ClusterTriggerAuthentication", "the ClusterTriggerAuthentication is called so", is_subdomain=True)
 ]

@@ -417,7 +417,7 @@ _EXPECTED_TYPES = {
 
 
 _TEXT_REMEDIES: Mapping[Path, str] = {
-    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
+    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`"
 }
 """Advice on texts that are most likely meant as something else, by the end of the path."""
 

@@ -235,8 +235,7 @@ PriceText = Annotated[
     ),
 ]
 Price = Annotated[
-    PriceText,
-    BeforeValidator(_price_from_number, json_schema_input_type=PriceText | Annotated[float, Field(ge=0)]),
+    PriceText, BeforeValidator(_price_from_number, json_schema_input_type=PriceText | Annotated[float, Field(ge=0)])
 ]
 """An amount of money as it is written: it is counted with as a decimal number, never as a float."""
 
@@ -307,8 +306,7 @@ PageUrl = Annotated[
 _SERVER: Final = r"^https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]{0,200})?$"
 
 ServerUrl = Annotated[
-    str,
-    _matching(_SERVER, "an address without credentials, such as `http://prometheus-operated.monitoring:9090`"),
+    str, _matching(_SERVER, "an address without credentials, such as `http://prometheus-operated.monitoring:9090`")
 ]
 """Where a program of the cluster answers. Everybody reads it in Git."""
 
@@ -476,8 +474,4 @@ def _check_reference(text: str) -> str:
 
 _REFERENCE: Final = "a branch or tag as Git names them, such as `main` or `v1.2.3`"
 
-GitReference = Annotated[
-    Line,
-    AfterValidator(_check_reference),
-    Form(_REFERENCE),
-]
+GitReference = Annotated[Line, AfterValidator(_check_reference), Form(_REFERENCE)]

@@ -1,4 +1,4 @@
-"""What the step from one platform to another disturbs, in classes of fixed meaning, and how it is made safe."""
+"""The changes between two platforms, in classes of fixed meaning, and the way to make such a step safe."""
 
 from __future__ import annotations
 
@@ -30,24 +30,12 @@ if TYPE_CHECKING:
 __getattr__ = face(
     __name__,
     {
-        "comparing": (
-            "Diff",
-            "Platform",
-            "Side",
-            "SideKind",
-            "compare",
-            "compare_platforms",
-        ),
+        "comparing": ("Diff", "Platform", "Side", "SideKind", "compare", "compare_platforms"),
         "costs": ("CostChange",),
         "kinds": ("locked_fields",),
         "node_rules": ("class_of_labels",),
         "objects": ("compare_objects",),
         "views.cost_changes": ("cost_change_as_data",),
-        "views.diff": (
-            "CLASS_MEANINGS",
-            "costs_of",
-            "diff_as_data",
-            "verdict",
-        ),
+        "views.diff": ("CLASS_MEANINGS", "costs_of", "diff_as_data", "verdict"),
     },
 )

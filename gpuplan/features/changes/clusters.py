@@ -1,24 +1,21 @@
-"""What changes of a cluster do: that it is there, who schedules, who labels its nodes, who syncs and who watches it."""
+"""The effects of changes of a cluster: its scheduler, the labels of its nodes, its synchronization, its monitoring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.compiler.admission.policies import left_out
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
-from gpuplan.compiler.planning.apis import find_chart
-from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.grants import grace_seconds, has_admission_policies, runtime_class
-from gpuplan.compiler.planning.kueue import frameworks, root_cohort
+from gpuplan.compiler.planning.grants import grace_seconds, has_admission_policies
+from gpuplan.compiler.planning.kueue import frameworks
 from gpuplan.compiler.planning.plan import Argocd, Flux, Mig, Plan, Stage
-from gpuplan.compiler.policy.models import Cap, NodeLabels
-from gpuplan.features.changes.capacity import all_pods, capacities
-from gpuplan.features.changes.meaning import means_same
+from gpuplan.compiler.policy.models import NodeLabels
+from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
-from gpuplan.features.changes.nodes import impact_of_all
+from gpuplan.features.changes.nodes import all_pods, capacities, impact_of_all
 from gpuplan.features.changes.pools import Passage
-from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.step import Step, means_same
 from gpuplan.features.changes.wording import from_to, listed, nodes_of
 
 _ALL: Final = (*Stage, "argocd", "flux")
@@ -61,56 +58,24 @@ def removed(plan: Plan) -> Change:
 
 
 def cluster_changes(step: Step) -> Iterator[Change]:
-    for judge in (
-        *(_kubernetes, _runtime_class, _claims, _left_out, _grace_period, _scheduler, _frameworks, _cohort),
-        *(_node_labels, _delivery, _monitoring),
-    ):
+    old, new = step.before.cluster, step.after.cluster
+    yield from changes_by_row(step, old, new)
+    yield from changes_by_row(step, old.scheduler, new.scheduler)
+    for judge in (_left_out, _grace_period, _scheduler, _frameworks, _node_labels, _delivery):
         yield from judge(step)
+    place = new.monitoring or old.monitoring
+    if place is not None and not means_same(old.monitoring, new.monitoring):
+        stays = old.monitoring is not None and new.monitoring is not None
+        yield Change(
+            *of(step.after, new, place.at),
+            ChangeClass.METADATA,
+            "monitoring changes" if stays else "monitoring is added" if new.monitoring else "monitoring is removed",
+            f"alerts and dashboards differ; {NOTHING_RUNS}",
+            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if stays else (Stage.SCHEDULING,))),
+        )
 
 
 # --- Kubernetes and the scheduler --------------------------------------------------------------------------------
-
-
-def _kubernetes(step: Step) -> Iterator[Change]:
-    cluster = step.after.cluster
-    knows = has_admission_policies(cluster)
-    what = "knows admission policies" if knows else "does not know admission policies"
-    if has_admission_policies(step.before.cluster) != knows:
-        yield Change(
-            *of(step.after, cluster, cluster.at / "kubernetes"),
-            ChangeClass.ADMISSION,
-            f"Kubernetes is {cluster.spec.kubernetes}, which {what}",
-            "new pods are held to their tenant's grants" if knows else "only quotas hold tenants to their grants",
-            stages=(Stage.SCHEDULING, Stage.NAMESPACES),
-        )
-
-
-def _runtime_class(step: Step) -> Iterator[Change]:
-    cluster = step.after.cluster
-    named = runtime_class(cluster)
-    if named != runtime_class(step.before.cluster) and has_admission_policies(cluster):
-        yield Change(
-            *of(step.after, cluster, cluster.gpu_operator.at),
-            ChangeClass.ADMISSION,
-            f"pods under the RuntimeClass `{named}` must ask for GPUs",
-            "new pods are judged by it; those that run go on",
-            stages=(Stage.SCHEDULING,),
-        )
-
-
-def _claims(step: Step) -> Iterator[Change]:
-    """The policy on claims is there as long as a pool's devices are had by them."""
-    cluster, are_judged = step.after.cluster, uses_claims(step.after)
-    if are_judged != uses_claims(step.before) and has_admission_policies(cluster):
-        yield Change(
-            *of(step.after, cluster),
-            ChangeClass.ADMISSION,
-            "claims and their templates are judged" if are_judged else "claims and their templates are judged no more",
-            "tenants neither change templates of gpuplan's nor bring claims along"
-            if are_judged
-            else "no pool's devices are had by them",
-            stages=(Stage.SCHEDULING,),
-        )
 
 
 def _left_out(step: Step) -> Iterator[Change]:
@@ -149,7 +114,7 @@ def _grace_period(step: Step) -> Iterator[Change]:
 
 
 def _frameworks(step: Step) -> Iterator[Change]:
-    """What is there besides follows from the scheduler, where that is another one."""
+    """Yield the change of the kinds of work that Kueue knows. Another scheduler is a change of its own."""
     if not step.before.scheduler.suspends_jobs or not step.after.scheduler.suspends_jobs:
         return
     old, new = ({found.kind for found in frameworks(plan.cluster)} for plan in (step.before, step.after))
@@ -162,19 +127,6 @@ def _frameworks(step: Step) -> Iterator[Change]:
             ChangeClass.ADMISSION,
             "; ".join((*listed(("Kueue knows", come)), *listed(("Kueue no longer knows", gone)))),
             "; ".join((*([told] if come else ()), *([untold] if gone else ()))),
-            stages=(Stage.SCHEDULING,),
-        )
-
-
-def _cohort(step: Step) -> Iterator[Change]:
-    """Queues may name another Cohort at any time; objects of one folder are not applied at once."""
-    old, new = (root_cohort(plan.cluster) for plan in (step.before, step.after))
-    if old != new and step.before.scheduler is step.after.scheduler and step.after.scheduler.has_queues_for_all_pools:
-        yield Change(
-            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "cohort"),
-            ChangeClass.PREEMPTION_ORDER,
-            f"the Cohort of all tenants `{old}` is called `{new}`",
-            "queues go to it one by one, and borrow less from one another meanwhile; what runs goes on",
             stages=(Stage.SCHEDULING,),
         )
 
@@ -198,53 +150,6 @@ def _scheduler(step: Step) -> Iterator[Change]:
             stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
             pods=all_pods(step.before) if is_held else 0,
         )
-    elif old.runai_cluster_id != new.runai_cluster_id:
-        what = "the cluster's id in Run:ai changes"
-        yield Change(*place, ChangeClass.METADATA, what, stages=(Stage.SCHEDULING,))
-    if old.kind is new.kind:
-        yield from _scheduler_installed(step)
-    if old.spec.cap is not new.spec.cap and _caps(step.before) != _caps(step.after):
-        yield Change(
-            *of(step.after, step.after.cluster, new.at / "cap"),
-            ChangeClass.ADMISSION,
-            _CAPPED[step.after.cluster.cap],
-            "new pods are judged by other quotas; those that run go on",
-            stages=(Stage.NAMESPACES,),
-        )
-
-
-def _scheduler_installed(step: Step) -> Iterator[Change]:
-    """That of a scheduler that stays. Its pods bind and admit others and hold no GPU; nothing else depends on them."""
-    old, new = find_chart(step.before.cluster), find_chart(step.after.cluster)
-    at, title = step.after.cluster.scheduler.at, step.after.scheduler.title
-    if old is None and new is not None:
-        what = f"the chart of {title} {new.version} is installed"
-        effect = "where it is there already, its controllers restart with these values; what runs goes on"
-        change_class, field = ChangeClass.ADMISSION, "install"
-    elif old is not None and new is None:
-        what = f"the chart of {title} is no longer installed from here"
-        effect = "where nothing is pruned it stays as it is; its namespace, and what is in it, goes where something is"
-        change_class, field = ChangeClass.DESTRUCTIVE, "install"
-    elif old is not None and new is not None and old.version != new.version:
-        what = f"the chart of {title} goes {from_to(old.version, new.version)}"
-        effect = "its controllers restart, and new pods wait meanwhile; what runs goes on"
-        change_class, field = ChangeClass.ADMISSION, "version"
-    else:
-        return
-    whose = of(step.after, step.after.cluster, at / field)
-    stages, folders = (Stage.SCHEDULER, Stage.SCHEDULING), (Stage.SCHEDULER.value,)
-    yield Change(*whose, change_class, what, effect, stages=stages, folders=folders)
-
-
-_CAPPED: Final[Mapping[Cap, str]] = {
-    Cap.LIMIT: "quotas cap at the limit",
-    Cap.GUARANTEED: "quotas cap what is guaranteed",
-    Cap.QUEUE: "queues cap what is granted, and quotas refuse the rest",
-}
-
-
-def _caps(plan: Plan) -> object:
-    return [(tenant.name, quota.caps) for tenant in plan.tenants for quota in tenant.quotas]
 
 
 # --- Who labels nodes --------------------------------------------------------------------------------------------
@@ -280,7 +185,7 @@ def _node_labels(step: Step) -> Iterator[Change]:
 
 
 def syncers(step: Step) -> Iterator[tuple[str, str, Argocd | Flux | None, Argocd | Flux | None]]:
-    """What may sync the cluster: its name and its field, and how it does before and after."""
+    """Yield each tool that may sync the cluster: its name, its field, and its settings before and after."""
     before, after = step.before.cluster, step.after.cluster
     yield "Argo CD", "argocd", before.argocd, after.argocd
     yield "Flux", "flux", before.flux, after.flux
@@ -304,7 +209,7 @@ def _delivery(step: Step) -> Iterator[Change]:
 
 
 def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[ChangeClass, str, str, str]:
-    """What it is that a tool comes, goes or syncs in another way, what comes of it, and what reverting does."""
+    """Return the class, the words, the effect and the undo of a tool that comes, goes or syncs in another way."""
     if new is None:
         effect = "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no"
         undo = "reverting syncs everything again, partitions included"
@@ -340,16 +245,3 @@ _ROOT_GOES: Final = (
     "each Application syncs by itself again, in any order; what applied the root applies them, and a person deletes it",
     REVERT,
 )
-
-
-def _monitoring(step: Step) -> Iterator[Change]:
-    old, new = step.before.cluster.monitoring, step.after.cluster.monitoring
-    place = new or old
-    if place is not None and not means_same(old, new):
-        yield Change(
-            *of(step.after, step.after.cluster, place.at),
-            ChangeClass.METADATA,
-            "monitoring changes" if old and new else "monitoring is added" if new else "monitoring is removed",
-            f"alerts and dashboards differ; {NOTHING_RUNS}",
-            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if old and new else (Stage.SCHEDULING,))),
-        )

@@ -67,7 +67,7 @@ WORK_TREE: Final = "the working tree"
 
 
 class SideKind(StrEnum):
-    """What a platform is read from."""
+    """The source of a platform."""
 
     WORK_TREE = "work-tree"
     REVISION = "revision"
@@ -93,7 +93,7 @@ class Side(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """What was found on a side: the clusters that it has of those asked for, and unless it is output, a report.
+    """A platform on one side: the chosen clusters that the side has, and a report unless the side is output.
 
     ``ignores`` are the comments in its files that excuse findings. ``staleness`` is how what was built differs from
     what its policies make, None where nothing was built.
@@ -107,7 +107,7 @@ class Platform(NamedTuple):
 
     @classmethod
     def of(cls, side: Side, repository: Repository) -> Platform:
-        """What was read on a side, judged."""
+        """Return the platform of a side with its report."""
         from gpuplan.compiler.pipeline import report_on
 
         report = report_on(repository)
@@ -182,12 +182,12 @@ class Diff(Value):
 
     @property
     def nodes(self) -> int:
-        """How many nodes are touched at most; those that several changes touch are counted once."""
+        """The number of nodes that changes touch at most. A node of several changes counts once."""
         return sum(self.nodes_of(cluster) for cluster in self.clusters)
 
     @property
     def pods(self) -> int:
-        """How many pods are disturbed: exactly where pods are known, otherwise at most."""
+        """The number of pods that changes disturb: exact with a list of pods, an upper bound without."""
         return sum(self.pods_of(cluster) for cluster in self.clusters)
 
     @property
@@ -199,7 +199,7 @@ class Diff(Value):
         return worst((*changes, *(item.change_class for item in self.objects if item.cluster == cluster)))
 
     def nodes_of(self, cluster: str) -> int:
-        """How many nodes changes touch at most. The same nodes are counted once, and never more than there are."""
+        """Return the number of nodes that changes touch at most. Each node counts once."""
         plans = [plan for side in (self.earlier, self.later) if (plan := side.plans.get(cluster))]
         pools = (pool.nodes for plan in plans for pool in plan.pools)
         there = _most((nodes.name_pattern or nodes.names, nodes.count) for nodes in pools)
@@ -210,7 +210,7 @@ class Diff(Value):
         return min(touched, there or touched)
 
     def drained_of(self, cluster: str) -> int:
-        """How many nodes are to be drained at most, those that several changes drain once."""
+        """Return the number of nodes to drain at most. A node of several changes counts once."""
         changes = [impact.change for impact in self.of(cluster) if impact.change.needs_drain]
         touched = [change.nodes for change in changes if change.nodes is not None]
         names = {name for nodes in touched for name in nodes.names}
@@ -221,7 +221,7 @@ class Diff(Value):
         )
 
     def pods_of(self, cluster: str) -> int:
-        """How many pods changes disturb: those that are known, otherwise as many as there may be."""
+        """Return the number of pods that changes disturb: the known ones, or an upper bound."""
         impacts = self.of(cluster)
         known = {(pod.namespace, pod.name) for impact in impacts for pod in impact.holders or ()}
         unknown = (impact.change for impact in impacts if impact.holders is None)
@@ -244,7 +244,15 @@ class Diff(Value):
 def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, Side]:
     """The earlier and the later side: of ``A..B`` or ``A...B``, or the working tree against something, or `HEAD`."""
     if span:
-        return _ends(root, span)
+        parts = _SPAN.fullmatch(span)
+        if parts is None:
+            raise GpuplanError(
+                f"`{span}` is no range of revisions",
+                f"write `{span}..HEAD`, or `--against {span}` for the working tree",
+            )
+        first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
+        earlier = get_merge_base(root, first, second) if dots == "..." else get_revision(root, first)
+        return _at(root, earlier), _at(root, get_revision(root, second))
     return (_side(root, against) if against else _at(root, get_revision(root, HEAD))), Side.work_tree(root)
 
 
@@ -257,7 +265,7 @@ def compare(
     pods: Sequence[Pod] | None = None,
     nodes: Sequence[Node] | None = None,
 ) -> Diff:
-    """What differs between the platform and how it was, in the clusters named, or in all of them.
+    """Return the differences between the platform and an earlier state, in the clusters named or in all.
 
     ``span`` is ``A..B`` or ``A...B`` as git reads them; ``against`` is a revision or a folder, which the files are
     compared with as they lie there. With neither they are compared with `HEAD`. ``pods`` and ``nodes`` are those of the
@@ -273,7 +281,7 @@ def compare_sides(
     pods: Sequence[Pod] | None = None,
     nodes: Sequence[Node] | None = None,
 ) -> Diff:
-    """What differs between two sides in the clusters named, or in all of them.
+    """Return the differences between two sides, in the clusters named or in all.
 
     ``pods`` and ``nodes`` are those of the one cluster that is compared.
     """
@@ -297,7 +305,9 @@ def compare_sides(
 def compare_platforms(
     before: Platform, after: Platform, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
 ) -> Diff:
-    """What differs between two platforms that were read, neither of which is output alone."""
+    """Return the differences between two platforms with policies."""
+    from gpuplan.compiler.pipeline.findings import tidy
+
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
@@ -326,14 +336,12 @@ def compare_platforms(
     )
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
-    priced = {} if is_broken else _costs(old, new)
-    judged = _judge(before, after, steps)
+    costs = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}) if not is_broken)
+    priced = {name: change for name, change in costs if change is not None}
+    judged: tuple[Diagnostic, ...] = ()
+    if before.report is not None and after.report is not None:
+        judged = tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, judged, orders, priced, waiting)
-
-
-def _costs(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> dict[str, CostChange]:
-    found = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}))
-    return {name: change for name, change in found if change is not None}
 
 
 def refuse_several(clusters: Sequence[str], things: str) -> None:
@@ -348,7 +356,7 @@ def refuse_several(clusters: Sequence[str], things: str) -> None:
 def judge_step_from(
     root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Sequence[Node] | None = None
 ) -> Iterator[Diagnostic]:
-    """What is wrong with the step to the files as they lie there, from a revision or from a folder with a platform."""
+    """Yield findings on the step from a revision, or from a folder with a platform, to the files of the work tree."""
     side, _ = choose_sides(root, against=against)
     if side.kind is SideKind.OUTPUT:
         raise GpuplanError(
@@ -364,18 +372,10 @@ def judge_step_from(
             yield from (is_new(plan, against) for plan in later.plans)
 
 
-def _judge(before: Platform, after: Platform, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
-    from gpuplan.compiler.pipeline.findings import tidy
-
-    if before.report is None or after.report is None:
-        return ()
-    return tidy(_judge_steps(before.report, after.report, before.side.name, steps), after.ignores)
-
-
-def _most(found: Iterable[tuple[object, int]]) -> int:
+def _most(numbers: Iterable[tuple[object, int]]) -> int:
     """The sum of the greatest numbers that are found of each thing."""
     most: dict[object, int] = {}
-    for thing, number in found:
+    for thing, number in numbers:
         most[thing] = max(most.get(thing, 0), number)
     return sum(most.values())
 
@@ -384,13 +384,9 @@ def _most(found: Iterable[tuple[object, int]]) -> int:
 
 
 def judge_step(
-    earlier: Report,
-    later: Report,
-    name: str,
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
 ) -> Iterator[Diagnostic]:
-    """What is wrong with the step; ``name`` is what the earlier side is called.
+    """Yield findings on the step. ``name`` is that of the earlier side.
 
     Clusters with errors are left out: what could not be read looks as if it were removed.
     """
@@ -418,21 +414,22 @@ def _judge_steps(earlier: Report, later: Report, name: str, steps: Sequence[Step
     for plan in later.plans:
         cluster = plan.cluster.name
         if not _has_errors(later, cluster) and _has_errors(earlier, cluster):
-            yield _not_judged(plan, name)
+            message = f"nobody knows what changes in cluster `{cluster}`: its policies at `{name}` have errors"
+            yield _unjudged(plan, message, "compare with the last revision that was built")
         elif cluster in known:
             yield from step_checks.run(known[cluster])
-    yield from (_removed(cluster) for cluster in earlier.clusters if cluster not in later.clusters)
+    for cluster in earlier.clusters:
+        if cluster not in later.clusters:
+            at = Origin(WholeFile(SourceFile(f"{OVERLAYS}/{cluster}", "")))
+            help_ = f"drain its nodes first, or bring {OVERLAYS}/{cluster}/ back"
+            finding = Finding(at, f"cluster `{cluster}` is removed", help=help_)
+            yield Diagnostic(CLUSTER_REMOVED, finding, clusters=(cluster,))
 
 
 def _has_errors(report: Report, cluster: str) -> bool:
     """Whether a cluster has errors; those that name none are in files, and may be everybody's."""
     found: Iterable[Diagnostic] = (item for item in report.diagnostics if not item.clusters or cluster in item.clusters)
     return has_errors(found)
-
-
-def _not_judged(plan: Plan, name: str) -> Diagnostic:
-    message = f"nobody knows what changes in cluster `{plan.cluster.name}`: its policies at `{name}` have errors"
-    return _unjudged(plan, message, "compare with the last revision that was built")
 
 
 def is_new(plan: Plan, name: str) -> Diagnostic:
@@ -447,29 +444,9 @@ def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = 
     return Diagnostic(NOT_JUDGED, finding, clusters=(plan.cluster.name,))
 
 
-def _removed(cluster: str) -> Diagnostic:
-    finding = Finding(
-        Origin(WholeFile(SourceFile(f"{OVERLAYS}/{cluster}", ""))),
-        f"cluster `{cluster}` is removed",
-        help=f"drain its nodes first, or bring {OVERLAYS}/{cluster}/ back",
-    )
-    return Diagnostic(CLUSTER_REMOVED, finding, clusters=(cluster,))
-
-
 # --- Which platforms ---------------------------------------------------------------------------------------------
 
 _SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
-
-
-def _ends(root: Path, span: str) -> tuple[Side, Side]:
-    parts = _SPAN.fullmatch(span)
-    if parts is None:
-        raise GpuplanError(
-            f"`{span}` is no range of revisions", f"write `{span}..HEAD`, or `--against {span}` for the working tree"
-        )
-    first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
-    earlier = get_merge_base(root, first, second) if dots == "..." else get_revision(root, first)
-    return _at(root, earlier), _at(root, get_revision(root, second))
 
 
 def _at(root: Path, revision: Revision) -> Side:
@@ -515,9 +492,10 @@ def _folder(name: str) -> Side:
 
 
 def read_side(side: Side, clusters: Sequence[str]) -> Platform:
-    """What is found on a side of the clusters named, or of all; there may be no platform yet, or none any more."""
+    """Return the platform of a side, with the clusters named or all. A side may have no platform at all."""
     if side.kind is SideKind.OUTPUT:
-        return Platform(side, _written(side.folder, clusters), None)
+        built = (name for name in find_folders(side.folder, ".") if name not in TOOLS)
+        return Platform(side, tuple(name for name in built if not clusters or name in clusters), None)
     if side.revision is not None:
         return Platform.of(side, read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
@@ -668,8 +646,3 @@ def _bodies(path: str, data: bytes) -> Iterator[tuple[Identity, _Body]]:
         yield Identity("", "File", "", basename(path)), {"data": text}
         return
     yield from ((identity_of(body), body) for body in bodies)
-
-
-def _written(folder: Path, clusters: Sequence[str]) -> tuple[str, ...]:
-    """The clusters that an output tree has folders for."""
-    return tuple(name for name in find_folders(folder, ".") if name not in TOOLS and (not clusters or name in clusters))

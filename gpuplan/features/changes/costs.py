@@ -1,4 +1,4 @@
-"""What a step costs: the difference in money, and what changes of prices are."""
+"""The cost of a step in money, and the changes of prices."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from fractions import Fraction as Ratio
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.plan import Plan, Pool, Prices
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.prices import Costs, Money, costs
-from gpuplan.compiler.policy.models import Rate
-from gpuplan.features.changes.model import Change, of
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.compiler.policy.models import PricesSpec
+from gpuplan.features.changes.kinds import differing_keys
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.step import Step, successors
 
 # --- What it costs -----------------------------------------------------------------------------------------------
 
 
 class AmountChange(NamedTuple):
-    """What something costs before and after; nothing where it is not there."""
+    """An amount of money before and after. The amount is 0 on a side that lacks the thing."""
 
     before: Money
     after: Money
@@ -29,7 +30,7 @@ class AmountChange(NamedTuple):
 
 
 class CostChange(Value):
-    """What a cluster costs ``before`` and ``after``; None on a side on which nobody says prices.
+    """The cost of a cluster ``before`` and ``after``, or None on a side without prices.
 
     Pools and tenants are those that cost something else, by name; tenants by what they are guaranteed, with all that
     are part of them. ``left_out`` are the pools without a price on a side: what is in them is in no number. Where
@@ -52,7 +53,7 @@ class CostChange(Value):
 
 
 def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
-    """What it costs that one plan of a cluster becomes the other; None where all costs what it did.
+    """Return the change of cost between two plans of a cluster, or None if no cost differs.
 
     A cluster that comes or goes costs nothing on the other side.
     """
@@ -63,15 +64,19 @@ def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
     if not is_said_twice or (old and new and old.currency != new.currency):
         return CostChange(old, new, {}, {}, None, None, ())
     left_out = tuple(sorted({name for side in (old, new) if side for name in side.unpriced}))
-    pools, tenants, idle = (_changes(*pair) for pair in zip(_told(old, left_out), _told(new, left_out), strict=True))
+    pools, tenants, idle = (
+        _changes(*pair) for pair in zip(_costs_of(old, left_out), _costs_of(new, left_out), strict=True)
+    )
     total = AmountChange(_total(old, left_out), _total(new, left_out))
     if not pools and not tenants and not idle:
         return None
     return CostChange(old, new, pools, tenants, total, idle.get("", AmountChange(Ratio(0), Ratio(0))), left_out)
 
 
-def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
-    """What pools and tenants cost on a side by name, and what is idle."""
+def _costs_of(
+    side: Costs | None, left_out: tuple[str, ...]
+) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
+    """Return the costs of a side: of pools and of tenants by name, and of idle units."""
     if side is None:
         return {}, {}, {}
     pools = [cost for cost in side.pools if cost.pool.name not in left_out]
@@ -82,7 +87,7 @@ def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Mone
 
 
 def _total(side: Costs | None, left_out: tuple[str, ...]) -> Money:
-    return sum(_told(side, left_out)[0].values(), Ratio(0))
+    return sum(_costs_of(side, left_out)[0].values(), Ratio(0))
 
 
 def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[str, AmountChange]:
@@ -92,52 +97,43 @@ def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[st
     return {name: amounts for name, amounts in found.items() if amounts.before != amounts.after}
 
 
-# --- What changes of prices are ----------------------------------------------------------------------------------
+# --- Changes of prices -------------------------------------------------------------------------------------------
 
-_EFFECT = "amounts of money change; nothing that runs is disturbed"
+_EFFECT = f"amounts of money change; {NOTHING_RUNS}"
 
 
 def price_changes(step: Step) -> Iterator[Change]:
-    yield from told(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
+    """Yield the changes of price lists, and of the terms by which the nodes of pools are billed."""
+    for before, after in successors(step.before.price_lists, step.after.price_lists):
+        if before is not None and after is None:
+            words, effect = "prices are said no more", "costs are known no more"
+            yield Change(*of(step.before, before), ChangeClass.METADATA, words, effect)
+        elif before is None and after is not None:
+            words = f"prices are said, in {after.spec.currency}"
+            yield Change(*of(step.after, after), ChangeClass.METADATA, words, f"costs are known; {NOTHING_RUNS}")
+        elif before and after and (texts := [*_differences(before.spec, after.spec)]):
+            yield Change(*of(step.after, after), ChangeClass.METADATA, f"prices change: {joined(texts)}", _EFFECT)
     for old, new in step.kept_pools:
-        yield from _billing(step, old, new)
+        was, is_now = old.spec.billing, new.spec.billing
+        texts = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
+        if was.node_type != is_now.node_type:
+            texts.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
+        if texts:
+            place = of(step.after, new, new.at / "billing")
+            yield Change(*place, ChangeClass.METADATA, f"nodes are billed otherwise: {joined(texts)}", _EFFECT)
 
 
-def _added(step: Step, new: Prices) -> Iterator[Change]:
-    what = f"prices are said, in {new.spec.currency}"
-    yield Change(*of(step.after, new), ChangeClass.METADATA, what, "costs are known; nothing that runs is disturbed")
-
-
-def _removed(step: Step, old: Prices) -> Iterator[Change]:
-    yield Change(*of(step.before, old), ChangeClass.METADATA, "prices are said no more", "costs are known no more")
-
-
-def _changed(step: Step, old: Prices, new: Prices) -> Iterator[Change]:
-    was, is_now = old.spec, new.spec
-    rates: tuple[tuple[str, Mapping[str, Rate], Mapping[str, Rate]], ...] = (
-        ("GPU model", was.gpus, is_now.gpus),
-        ("node type", was.node_types, is_now.node_types),
-        ("pool", was.pools, is_now.pools),
+def _differences(old: PricesSpec, new: PricesSpec) -> Iterator[str]:
+    if old.currency != new.currency:
+        yield f"currency from {old.currency} to {new.currency}"
+    rates = (
+        ("GPU model", old.gpus, new.gpus),
+        ("node type", old.node_types, new.node_types),
+        ("pool", old.pools, new.pools),
     )
-    others = (
-        (what, [name for name in {**after, **before} if before.get(name) != after.get(name)])
-        for what, before, after in rates
-    )
-    found = [f"{what}{'s' * (len(names) > 1)} {listing(sorted(names))}" for what, names in others if names]
-    if was.currency != is_now.currency:
-        found.insert(0, f"currency from {was.currency} to {is_now.currency}")
-    if found:
-        yield Change(*of(step.after, new), ChangeClass.METADATA, f"prices change: {joined(found)}", _EFFECT)
-
-
-def _billing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    was, is_now = old.spec.billing, new.spec.billing
-    found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
-    if was.node_type != is_now.node_type:
-        found.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
-    if found:
-        what = f"nodes are billed otherwise: {joined(found)}"
-        yield Change(*of(step.after, new, new.at / "billing"), ChangeClass.METADATA, what, _EFFECT)
+    for kind, before, after in rates:
+        if names := differing_keys(before, after):
+            yield f"{kind}{'s' * (len(names) > 1)} {listing(sorted(names))}"
 
 
 def _named(name: str | None) -> str:

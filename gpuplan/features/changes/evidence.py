@@ -1,4 +1,4 @@
-"""What the nodes of a cluster show: which of them patterns stand for, and which of them name an entry."""
+"""A list of a cluster's nodes as evidence: the nodes that patterns match, and the entries that labels name."""
 
 from __future__ import annotations
 
@@ -111,22 +111,22 @@ class Evidence(Value):
         """The nodes with this label; None where the list names none, and is no proof that there is none."""
         return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
 
-    def needing(self, what: RetainedPart, after: Plan) -> tuple[str, ...] | None:
-        """What still needs what is retained, most often nodes; None where the list does not show it."""
-        match what:
+    def needing(self, retained: RetainedPart, after: Plan) -> tuple[str, ...] | None:
+        """Return the nodes or objects that still need a retained part, or None if the list does not show them."""
+        match retained:
             case RetainedLayout():
-                return self.naming(MIG_CONFIG_LABEL, what.spec.config_name)
+                return self.naming(MIG_CONFIG_LABEL, retained.spec.config_name)
             case RetainedDevicePluginConfig():
-                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key)
+                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key)
             case RetainedNodes():
-                return self._keeping(what, after)
+                return self._keeping(retained, after)
             case RetainedObject():
-                return self._holding(identity_of(what.spec.manifest))
+                return self._holding(identity_of(retained.spec.manifest))
             case _:
-                assert_never(what)
+                assert_never(retained)
 
     def _holding(self, identity: Identity) -> tuple[str, ...] | None:
-        """What uses an object. A list with nodes of another cluster may have that one's objects."""
+        """Return the users of an object, or None if the list does not show them or has nodes of another cluster."""
         kind = find_kind(identity.group, identity.kind)
         if kind is None or kind.held_by is None or not self.is_whole:
             return None
@@ -162,15 +162,15 @@ class Evidence(Value):
             return None
         return self._proven(tuple(name for name in mine if not _is_settled(after, kept, name, has[name])))
 
-    def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
-        return found if found or self.is_whole else None
+    def _proven(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        return names if names or self.is_whole else None
 
 
 _STOPPED: Final = ("Hold", "HoldAndDrain")
 
 
 def _values(body: object, route: Sequence[str]) -> Iterator[object]:
-    """What is at the ends of a route, in which `[*]` stands for each item of a list."""
+    """Yield the values at the ends of a route. `[*]` in a route stands for each item of a list."""
     if not route:
         yield body
     elif route[0] == "[*]":
@@ -193,7 +193,7 @@ def _homes(plan: Plan, name: str) -> set[str]:
 
 
 def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
-    """What a list lacks of what the policies count."""
+    """Yield the nodes that a list lacks of those that the policies count, by pool."""
     listed = {node.name: node.labels.get(POOL_LABEL) for node in nodes}
     for pool in plan.pools:
         names = tuple(sorted(name for part in pool.parts for name in part.nodes.names if name not in listed))

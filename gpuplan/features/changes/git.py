@@ -46,7 +46,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "protocol.allow": "never",
     "safe.bareRepository": "explicit",  # from git 2.38 on; a whole `.git` where git is started does the same before
 }
-"""What the commands here would start, ask or take for a repository by git's configuration.
+"""The settings of git's configuration that would start a program, ask a person or name a repository.
 
 From git 2.54 on hooks may also be `hook.<name>.command`, which none of these commands runs.
 """
@@ -67,18 +67,18 @@ _KEPT: Final = (
     *("GIT_CONFIG_SYSTEM", "GIT_CONFIG_VALUE_"),
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"),
 )
-"""How names of variables begin that git gets, of all that begin with `GIT_`: the user's configuration, by which CI
-trusts the folder (git 2.38 or newer), and where objects are that are being pushed until a hook has agreed."""
+"""The beginnings of the names of those variables `GIT_...` that git gets: the user's configuration, by which CI trusts
+the folder (git 2.38 or newer), and the places of objects that are being pushed until a hook has agreed."""
 
 
 def git(root: Path, *arguments: str) -> bytes | None:
-    """What git prints; None when it says no (exit code 1, or no such object), trouble when it fails otherwise."""
+    """Return git's output, or None if git exits with 1 or has no such object. Raise `GpuplanError` if git fails."""
     done = run(root, *arguments)
     if done.returncode == 0:
         return done.stdout
     if done.returncode == 1 or "--verify" in arguments:
         return None
-    raise GpuplanError(f"`git {arguments[0]}` fails: it says {said(done)}", WITH_A_FOLDER)
+    raise GpuplanError(f"`git {arguments[0]}` fails: it says {complaint(done)}", WITH_A_FOLDER)
 
 
 def text(printed: bytes | None) -> str:
@@ -114,7 +114,7 @@ def _command(root: Path, *arguments: str) -> list[str]:
     return [program, *settings, *arguments]
 
 
-def said(done: subprocess.CompletedProcess[bytes]) -> str:
+def complaint(done: subprocess.CompletedProcess[bytes]) -> str:
     return " ".join(done.stderr.decode(errors="replace").split()) or f"nothing, and ends with {done.returncode}"
 
 

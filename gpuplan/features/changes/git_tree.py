@@ -24,12 +24,11 @@ LONGEST_NAME: Final = 255
 LONGEST_PATH: Final = 4096
 """Bytes of a path, on Linux, and those of a link."""
 MOST_LINKS: Final = 40
-"""How many links Linux follows from one path."""
+"""The number of links that Linux follows from one path."""
 MOST_STEPS: Final = 1_000_000
-"""How many entries are listed, and folders and links passed on the way to them; a platform of 10,000 files takes a
-tenth of that."""
+"""The number of entries that are listed, with the folders and links on the way. 10,000 files take a tenth of that."""
 MOST_BYTES: Final = 256 * 2**20
-"""How much of files is read."""
+"""The number of bytes that are read of all files."""
 _LARGEST_TREE: Final = 32 * 2**20
 
 
@@ -45,7 +44,7 @@ class _Place(NamedTuple):
     """An item by its way from the top of the commit, with no link in it."""
 
     way: tuple[str, ...]
-    item: _Item
+    entry: _Item
 
 
 _NOWHERE: Final = Target(None)
@@ -76,7 +75,7 @@ class GitTree:
         """Refuse a folder below which a walk would list too much, and see how often it would read which file."""
         top = self._get(folder)
         inner = self._foresee(top, lambda name: not is_passed_over(name) and not is_policy_file(name), skip)
-        paths = Counter({top.item.digest: 1})
+        paths = Counter({top.entry.digest: 1})
         for digest, folders in inner.items():
             for item in folders.values():
                 paths[item.digest] += paths[digest]
@@ -88,7 +87,7 @@ class GitTree:
         place = self._get(folder)
         if len(os.fsencode(folder)) > LONGEST_PATH:
             raise self._nests_too_deep(place.way)
-        found = self._list(place.way, place.item)
+        found = self._list(place.way, place.entry)
         self._count_steps(len(found), place.way)
         return [Entry(name, item.kind) for name, item in found.items()]
 
@@ -96,12 +95,12 @@ class GitTree:
         place = self._follow(path)
         if isinstance(place, Target):
             return place
-        return Target(place.item.kind, is_inside=place.way[: len(self._top)] == self._top)
+        return Target(place.entry.kind, is_inside=place.way[: len(self._top)] == self._top)
 
     def read(self, path: str, most: int) -> bytes:
         place = self._get(path)
-        data = self._data(place.way, place.item, "blob", most)
-        digest = place.item.digest
+        data = self._data(place.way, place.entry, "blob", most)
+        digest = place.entry.digest
         if self._paid[digest]:
             self._paid[digest] -= 1
         else:
@@ -115,7 +114,7 @@ class GitTree:
     def contents(self, folder: str) -> dict[str, str]:
         """Git's names of what all files and links below a folder hold, by path from there; none where it is not."""
         top = self._follow(folder)
-        if isinstance(top, Target) or top.item.kind is not Kind.FOLDER:
+        if isinstance(top, Target) or top.entry.kind is not Kind.FOLDER:
             return {}
         self._foresee(top, lambda _: True)
         found: dict[str, str] = {}
@@ -160,7 +159,7 @@ class GitTree:
             if item.digest not in below:
                 folders = inner[item.digest].values()
                 below[item.digest] = len(self._known[item.digest]) + sum(below[found.digest] for found in folders)
-        if below[top.item.digest] > MOST_STEPS - self._steps:
+        if below[top.entry.digest] > MOST_STEPS - self._steps:
             raise self._has_no_end(_way_to_most(top, inner, below))
         return {digest: inner[digest] for digest in reversed(below)}
 
@@ -207,22 +206,22 @@ class GitTree:
         if self._steps > MOST_STEPS:
             raise self._has_no_end(way)
 
-    def _link(self, way: Sequence[str], item: _Item) -> str | None:
-        """What a link says; None when no file system could have it."""
-        if item.digest not in self._links:
-            data = self._data(way, item, "blob", LONGEST_PATH)
+    def _link(self, way: Sequence[str], entry: _Item) -> str | None:
+        """Return the target of a link, or None if no file system could have the link."""
+        if entry.digest not in self._links:
+            data = self._data(way, entry, "blob", LONGEST_PATH)
             is_possible = 0 < len(data) < LONGEST_PATH and b"\0" not in data
-            self._links[item.digest] = os.fsdecode(data) if is_possible else None
-        return self._links[item.digest]
+            self._links[entry.digest] = os.fsdecode(data) if is_possible else None
+        return self._links[entry.digest]
 
     # --- Objects -----------------------------------------------------------------------------------------------
 
-    def _list(self, way: Sequence[str], item: _Item) -> Mapping[str, _Item]:
-        if item.is_submodule:
+    def _list(self, way: Sequence[str], entry: _Item) -> Mapping[str, _Item]:
+        if entry.is_submodule:
             raise self._is_submodule(way)
-        if item.digest not in self._known:
-            self._known[item.digest] = self._parse(way, self._data(way, item, "tree", _LARGEST_TREE))
-        return self._known[item.digest]
+        if entry.digest not in self._known:
+            self._known[entry.digest] = self._parse(way, self._data(way, entry, "tree", _LARGEST_TREE))
+        return self._known[entry.digest]
 
     def _parse(self, way: Sequence[str], data: bytes) -> Mapping[str, _Item]:
         found: dict[str, _Item] = {}
@@ -230,9 +229,9 @@ class GitTree:
             name = os.fsdecode(raw)
             if not raw:
                 raise self._trouble("has an entry without a name", way)
-            if _is_impossible(raw):
+            if raw in (b".", b"..") or raw.lower() == b".git" or b"/" in raw or len(raw) > LONGEST_NAME:
                 raise self._trouble("has an entry whose name no checkout could have", (*way, name))
-            item = _item(int(mode, 8), digest.hex())
+            item = _read_mode(int(mode, 8), digest.hex())
             if item is None:
                 raise self._trouble(f"has an entry of mode {mode.decode()}, which Git does not know", (*way, name))
             if name in found:
@@ -248,8 +247,8 @@ class GitTree:
             raise self._trouble("has a folder that is no list of entries", way)
         return [(match[1], match[2], match[3]) for match in found]
 
-    def _data(self, way: Sequence[str], item: _Item, kind: str, most: int) -> bytes:
-        found = self._objects.find(item.digest, most)
+    def _data(self, way: Sequence[str], entry: _Item, kind: str, most: int) -> bytes:
+        found = self._objects.find(entry.digest, most)
         if found is None:
             path = _shown(way)
             message = f"git cannot read `{path}`: its content is not in this clone"
@@ -266,9 +265,9 @@ class GitTree:
     def _nests_too_deep(self, way: Sequence[str]) -> GpuplanError:
         return self._trouble("has folders that nest deeper than any checkout could have", way)
 
-    def _trouble(self, what: str, way: Sequence[str]) -> GpuplanError:
+    def _trouble(self, fault: str, way: Sequence[str]) -> GpuplanError:
         return GpuplanError(
-            f"commit {self._commit[:SHORT]} {what}: `{_shown(way)}`",
+            f"commit {self._commit[:SHORT]} {fault}: `{_shown(way)}`",
             "`git fsck` says more; no `git commit` makes such a thing, so do not merge what comes with it",
         )
 
@@ -292,16 +291,12 @@ _KINDS: Final[Mapping[int, Kind]] = {0o100000: Kind.FILE, 0o040000: Kind.FOLDER,
 _SUBMODULE: Final = 0o160000
 
 
-def _item(mode: int, digest: str) -> _Item | None:
+def _read_mode(mode: int, digest: str) -> _Item | None:
     """As git reads modes: their type counts, and which permissions come with it is no matter."""
     if mode & _TYPE == _SUBMODULE:
         return _Item(Kind.FOLDER, digest, is_submodule=True)
     kind = _KINDS.get(mode & _TYPE)
     return None if kind is None else _Item(kind, digest)
-
-
-def _is_impossible(name: bytes) -> bool:
-    return name in (b".", b"..") or name.lower() == b".git" or b"/" in name or len(name) > LONGEST_NAME
 
 
 def _shown(way: Sequence[str]) -> str:

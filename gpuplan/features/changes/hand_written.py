@@ -1,4 +1,4 @@
-"""What changes of documents do that hold Kubernetes objects: hand-written ones, and what is retained."""
+"""The effects of changes of documents with Kubernetes objects: hand-written and retained ones."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
-from gpuplan.features.changes.meaning import means_same
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.node_rules import class_of_departure
 from gpuplan.features.changes.nodes import impact
-from gpuplan.features.changes.step import Step, successors
+from gpuplan.features.changes.step import Step, means_same, successors
 from gpuplan.features.changes.wording import names, who_names
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
@@ -72,7 +71,10 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
     is_kustomization = identity.kind in _KUSTOMIZATIONS
     what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
     at = (new or old)[0].at
-    folder = _folder(step, stage, at)
+    document = document_of(at)
+    components = (*step.before.components, *step.after.components)
+    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
+    folder = next((folder_of(item) for item in found if item.part is not None), stage)
     return _change(
         step,
         stage,
@@ -84,24 +86,16 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
     )
 
 
-def _folder(step: Step, stage: str, at: Origin) -> str:
-    """What is synced with it: its stage, or the one folder of a stage that its Component is for."""
-    document = document_of(at)
-    components = (*step.before.components, *step.after.components)
-    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
-    return next((folder_of(item) for item in found if item.part is not None), stage)
-
-
 def folder_of(component: Component) -> str:
-    """What is synced with it, whether or not policies have anything there."""
+    """Return the folder that a Component is synced with. The policies may write nothing in that folder."""
     return component.stage if component.part is None else f"{component.stage}/{component.part}"
 
 
 def _change(
-    step: Step, name: str, change_class: ChangeClass, what: str, effect: str, folder: str, at: Origin | None
+    step: Step, name: str, change_class: ChangeClass, words: str, effect: str, folder: str, at: Origin | None
 ) -> Change:
     cluster, _, place = of(step.after, step.after.cluster, at)
-    return Change(cluster, Subject("Component", name), place, change_class, what, effect, folders=(folder,))
+    return Change(cluster, Subject("Component", name), place, change_class, words, effect, folders=(folder,))
 
 
 def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[HandWritten]) -> Iterator[ChangeClass]:
@@ -128,7 +122,7 @@ def _components(step: Step) -> Iterator[Change]:
 
 
 def retained_changes(step: Step) -> Iterator[Change]:
-    """Of definitions nothing but that they are there: what is in the operator's files is said of the operator."""
+    """Yield the changes of retained documents. The operator's changes say the content of the operator's files."""
     for old, new in successors(step.before.retained, step.after.retained):
         place = new or old
         if place is not None and not means_same(old and old.what, new and new.what):
@@ -138,13 +132,24 @@ def retained_changes(step: Step) -> Iterator[Change]:
                 yield _kept_nodes(step, old, new, place, place.what)
                 continue
             if _is_divided_otherwise(old, new):
-                yield _divided_otherwise(step, place)
+                # mig-manager applies what a node's label names when it starts, and starts with each new file.
+                yield Change(
+                    *of(step.after, place),
+                    ChangeClass.REPARTITION,
+                    "definition is retained otherwise, under the same name",
+                    "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that "
+                    "hold them must end first",
+                    "reverting divides the same nodes again, which needs them drained again",
+                    needs_drain=True,
+                )
                 continue
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
                 needing = step.needing(old)
-                effect = _left_by(old, needing)
+                effect = f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
+                if needing is None:
+                    effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
                 found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
 
@@ -158,25 +163,6 @@ def _is_divided_otherwise(old: Retained | None, new: Retained | None) -> bool:
     return names_same and content_hash(one.layout.entries) != content_hash(other.layout.entries)
 
 
-def _divided_otherwise(step: Step, place: Retained) -> Change:
-    """mig-manager applies what a node's label names whenever it starts, and starts with each new file."""
-    return Change(
-        *of(step.after, place),
-        ChangeClass.REPARTITION,
-        "definition is retained otherwise, under the same name",
-        "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that hold them "
-        "must end first",
-        "reverting divides the same nodes again, which needs them drained again",
-        needs_drain=True,
-    )
-
-
-def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
-    if needing is None:
-        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
-    return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
-
-
 def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:
     """Nodes on their way to another pool; neither Flux nor `kubectl apply` deletes a rule."""
     nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
@@ -186,7 +172,12 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     if new is None:
         rules = kept_name(step.before.cluster, place.name)
         what += " no longer"
-        effect = _lost_labels(needing, until)
+        effect = "each of them has the label of another pool by now"
+        if needing is None:
+            effect = f"where no other pool's rule labels them yet, they lose their labels: {until}"
+        elif needing:
+            have = "has" if len(needing) == 1 else "have"
+            effect = f"{names(needing)} {have} no other pool's label yet, and no labels then"
         effect += (
             "; Argo CD deletes the rule with a sync that prunes, when somebody confirms it; with Flux or kubectl run "
         )
@@ -197,14 +188,6 @@ def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: R
     is_lost = bool(needing) or (needing is None and not _are_in_pools(kept.nodes, step.after.pools))
     found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
     return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
-
-
-def _lost_labels(needing: Sequence[str] | None, until: str) -> str:
-    if needing is None:
-        return f"where no other pool's rule labels them yet, they lose their labels: {until}"
-    if not needing:
-        return "each of them has the label of another pool by now"
-    return f"{names(needing)} {'has' if len(needing) == 1 else 'have'} no other pool's label yet, and no labels then"
 
 
 def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:

@@ -33,7 +33,7 @@ class LettingGo(NamedTuple):
 
     @property
     def labels(self) -> dict[str, str]:
-        """What they keep. One by which claims are served goes at once where no pool that takes them has it."""
+        """The labels that the nodes keep. The label that serves claims goes at once if no new pool has that label."""
         is_served = any(DRA_PLUGIN_LABEL in pool.labels for pool in self.to)
         return {key: value for key, value in self.was.labels.items() if is_served or key != DRA_PLUGIN_LABEL}
 
@@ -76,7 +76,8 @@ def hangs_on_order(step: Step, moved: Transition) -> bool:
 def is_needed(step: Step, kept: RetainedNodes) -> bool:
     """Whether a document keeps the labels of nodes that another pool takes in this very step."""
     return any(
-        _keeps(kept, moved.before)
+        kept.spec.pool == moved.before.name
+        and all(kept.spec.labels.get(key) == moved.before.labels.get(key) for key in _HELD)
         and is_label_gone_between(step, moved.before, moved.after)
         and _has_some(kept.nodes, moved)
         for _, moved in handed_over(step)
@@ -94,8 +95,3 @@ def _has_some(nodes: Nodes, moved: Transition) -> bool:
 
 
 # --- What keeps them ---------------------------------------------------------------------------------------------
-
-
-def _keeps(item: RetainedNodes, was: Pool) -> bool:
-    labels = item.spec.labels
-    return item.spec.pool == was.name and all(labels.get(key) == was.labels.get(key) for key in _HELD)

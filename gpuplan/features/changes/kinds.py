@@ -1,13 +1,13 @@
-"""What a change of a Kubernetes object does, by its kind and the fields that differ."""
+"""The class of a change of a Kubernetes object, by the object's kind and the fields that differ."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, assert_never
+from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
-from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of
+from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of, without
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, lines
@@ -33,9 +33,14 @@ class Pair(NamedTuple):
 
 
 def class_of(pair: Pair) -> ChangeClass:
-    """How far a change disturbs. Labels and annotations alone do not, unless the kind says so."""
+    """Return the class of a change. Labels and annotations alone disturb nothing unless the kind says otherwise."""
     identity, before, after = pair.identity, pair.before, pair.after
-    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
+    metadata = section(before or after, "metadata")
+    # A hook or a guard runs when something is synced, and is not applied.
+    is_run = "argocd.argoproj.io/hook" in section(metadata, "annotations") or str(metadata.get("name")).startswith(
+        _GUARD
+    )
+    if is_run or (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA
     kind = assume_kind(identity.group, identity.kind)
     if before is None or after is None:
@@ -44,13 +49,6 @@ def class_of(pair: Pair) -> ChangeClass:
         return ChangeClass.NONE
     fixed = ChangeClass.RECREATE if locked_fields(identity, before, after) else ChangeClass.NONE
     return worst((fixed, _class_of_fields(kind, pair)))
-
-
-def _guards(body: Body | None) -> bool:
-    """Whether an object runs when something is synced, and is none of what is applied."""
-    metadata = section(body, "metadata")
-    is_hook = "argocd.argoproj.io/hook" in section(metadata, "annotations")
-    return is_hook or str(metadata.get("name")).startswith(_GUARD)
 
 
 _GUARD: Final = "gpuplan-guard"
@@ -72,11 +70,11 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
     )
 
 
-def _is_other(item: Immutable, before: Body, after: Body) -> bool:
-    old, new = (value_of(body, item.route, item.default) for body in (before, after))
-    if item.may_grow:
+def _is_other(locked: Immutable, before: Body, after: Body) -> bool:
+    old, new = (value_of(body, locked.route, locked.default) for body in (before, after))
+    if locked.may_grow:
         return _is_fewer(old, new)
-    return old != new and not (item.may_go and (old is None or new is None))
+    return old != new and not (locked.may_go and (old is None or new is None))
 
 
 def is_of_number(pair: Pair) -> bool:
@@ -91,18 +89,17 @@ def is_of_number(pair: Pair) -> bool:
 
 def _class_of_fields(kind: Kind, pair: Pair, but: Disturbance | None = None) -> ChangeClass:
     routes = kind.routes
-    old, new = (body if _LABELS in routes else _bare(body) for body in pair.both())
+    old, new = pair.both()
+    if _LABELS not in routes:
+        old, new = (
+            {**body, "metadata": without(section(body, "metadata"), "labels", "annotations")} for body in (old, new)
+        )
     disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)} - {but}
     judged = pair._replace(before=old, after=new)
     return worst((ChangeClass.METADATA, *(_judge(item, judged) for item in disturbances)))
 
 
 _LABELS: Final = ("metadata", "labels")
-
-
-def _bare(body: Body) -> Body:
-    metadata = {key: value for key, value in section(body, "metadata").items() if key not in ("labels", "annotations")}
-    return {**body, "metadata": metadata}
 
 
 def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, route: Route = ()) -> Iterator[Route]:
@@ -146,7 +143,7 @@ def stage_of(folder: str) -> str:
 
 
 def class_of_stage(folder: str) -> ChangeClass:
-    """What a change that nothing else is known of may do, by its folder; of what syncs folders, nothing."""
+    """Return the default class of a change in a folder. Folders that sync other folders are only metadata."""
     return _BY_STAGE.get(stage_of(folder), ChangeClass.METADATA)
 
 
@@ -154,24 +151,15 @@ def _by_folder(pair: Pair) -> ChangeClass:
     found = class_of_stage(pair.folder)
     if pair.before is None:
         is_work = stage_of(pair.folder) == Stage.WORKLOADS
-        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda item: item.rank)
+        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda one: one.rank)
     return ChangeClass.DESTRUCTIVE if pair.after is None and found is not ChangeClass.METADATA else found
-
-
-def _unless_watching(pair: Pair) -> ChangeClass:
-    is_watching = class_of_stage(pair.folder) is ChangeClass.METADATA
-    return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_rules(pair: Pair) -> ChangeClass:
-    return class_of_rules(rules_of(pair.before), rules_of(pair.after))
-
-
 def _node_labels(pair: Pair) -> ChangeClass:
-    """Of a Node object; one that leaves Git is not pruned, nor are its labels."""
+    """Return the class for a Node object. An object that leaves Git is not pruned, and keeps its labels."""
     old, new = pair.both(*_LABELS)
     if pair.before is None:
         return class_of_arrival(new)
@@ -182,40 +170,41 @@ def _node_labels(pair: Pair) -> ChangeClass:
 
 
 def class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
-    """Of what the operator is told, by what stands in pod templates in that release's line.
+    """Return the class of a change of the operator's settings, by the pod templates of that release's line.
 
     Any line may be meant where there is no release. What the table does not know may restart anything.
     """
     releases = [release] if release else [line.name for line in lines()]
-    return worst(_class_of_settings(before, after, each, has_mps=has_mps) for each in releases)
+    classes = {**_BY_RESTART, Restart.ENDS: ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA}
+    found = [ChangeClass.METADATA]
+    for each in releases:
+        known = sections(each, after.installed_by)
+        if any(key not in known for key in differing_keys(before.settings, after.settings)):
+            found.append(ChangeClass.PLUGIN_RESTART)
+        else:
+            rolled = (roll for several in rolls(each, before, after).values() for roll in several)
+            found += [classes[roll.restart] for roll in rolled if not is_left_alone(roll, after)]
+    return worst(found)
 
 
-def _class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
-    known, one, other = sections(release, after.installed_by), before.settings, after.settings
-    if any(one.get(key) != other.get(key) for key in {*one, *other} if key not in known):
-        return ChangeClass.PLUGIN_RESTART
-    rolled = (roll for found in rolls(release, before, after).values() for roll in found)
-    moving = (_class_of_restart(roll.restart, has_mps=has_mps) for roll in rolled if not is_left_alone(roll, after))
-    return worst((ChangeClass.METADATA, *moving))
+_BY_RESTART: Final[Mapping[Restart, ChangeClass]] = {
+    Restart.EVICTS: ChangeClass.REPARTITION,
+    Restart.PAUSES: ChangeClass.PLUGIN_RESTART,
+    Restart.WATCHES: ChangeClass.PLUGIN_RESTART,
+}
+"""The classes of restarts, but for those that end pods: these matter with MPS alone."""
 
 
-def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
-    match restart:
-        case Restart.EVICTS:
-            return ChangeClass.REPARTITION
-        case Restart.ENDS:
-            return ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA
-        case Restart.PAUSES | Restart.WATCHES:
-            return ChangeClass.PLUGIN_RESTART
-        case _:
-            assert_never(restart)
+def differing_keys(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    """Return the keys whose values differ, those of the earlier mapping first."""
+    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
 
 
 def _number_of_pods(pair: Pair) -> ChangeClass:
-    """What ends pods: `QUOTA` says that what runs goes on.
+    """Return `RECREATE` if pods end, or else `QUOTA`.
 
     An absent number of replicas is 1 (`SetDefaults_Deployment` in `pkg/apis/apps/v1/defaults.go` of
     kubernetes/kubernetes, and the definition of a LeaderWorkerSet). Of an autoscaler only what is stated is compared.
@@ -258,7 +247,7 @@ def _stopped_work(pair: Pair) -> ChangeClass:
 
 def _tenant_labels(pair: Pair) -> ChangeClass:
     old, new = pair.both(*_LABELS)
-    keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    keys = differing_keys(old, new)
     judged = any(key in (TENANT_LABEL, RDMA_LABEL) or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
 
@@ -301,7 +290,7 @@ def runs_mps(pair: Pair) -> bool:
 
 
 def _charts(pair: Pair) -> ChangeClass:
-    """Of what an Application syncs: another GPU Operator restarts its operands, another scheduler its controllers."""
+    """Return the class for an Application: a new chart of the GPU Operator restarts its operands."""
     old, new = (
         {
             (str(item["chart"]), str(item.get("targetRevision")))
@@ -331,11 +320,13 @@ def _judge(disturbance: Disturbance, pair: Pair) -> ChangeClass:
 
 
 JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
-    Judgement.ADMISSION_UNLESS_WATCHING: _unless_watching,
+    Judgement.ADMISSION_UNLESS_WATCHING: lambda pair: (
+        ChangeClass.METADATA if class_of_stage(pair.folder) is ChangeClass.METADATA else ChangeClass.ADMISSION
+    ),
     Judgement.BY_FOLDER: _by_folder,
     Judgement.CHARTS: _charts,
     Judgement.NODE_LABELS: _node_labels,
-    Judgement.NODE_RULES: _node_rules,
+    Judgement.NODE_RULES: lambda pair: class_of_rules(rules_of(pair.before), rules_of(pair.after)),
     Judgement.NUMBER_OF_PODS: _number_of_pods,
     Judgement.OPERATOR_FILES: _operator_files,
     Judgement.OWN_NAMESPACE: _own_namespace,

@@ -24,7 +24,7 @@ from gpuplan.features.changes.step import Step
 
 
 class LabelRule(NamedTuple):
-    """What gives nodes their labels, and the folder that it is synced with.
+    """A rule that gives nodes their labels, and the folder that the rule is synced with.
 
     Rules are gone through by ``order``, the name of their object, and of two values of a label the later one holds.
     ``part`` is the part of a pool that the rule is for; None where it keeps what a pool gave.
@@ -93,19 +93,16 @@ class NodeClass(NamedTuple):
 
     @property
     def impact(self) -> NodeImpact:
-        """How many there are: of nodes without a name, as many as both parts may have."""
+        """The number of nodes. Without names the number is the most that both parts may have."""
         if self.names:
             return NodeImpact(len(self.names), self.names, None)
         parts = [part for part in (self.was, self.to) if part is not None]
-        return NodeImpact(min((part.nodes.count for part in parts), default=0), (), _pattern_of(parts))
+        pattern = next((part.nodes.name_pattern for part in parts), None)
+        return NodeImpact(min((part.nodes.count for part in parts), default=0), (), pattern)
 
 
 def _part(rules: Iterable[LabelRule]) -> Pool | None:
     return next((rule.part for rule in reversed([*rules]) if rule.part is not None), None)
-
-
-def _pattern_of(parts: Iterable[Pool]) -> str | None:
-    return next((part.nodes.name_pattern for part in parts), None)
 
 
 def classes(step: Step, is_meant: Callable[[LabelRule], bool] = lambda _: False) -> Iterator[NodeClass]:
@@ -146,7 +143,7 @@ def _by_rules(old: _Index, new: _Index, names: Iterable[str], *, are_examples: b
 
 
 def _examples(gone: Iterable[LabelRule], come: Iterable[LabelRule], old: _Index, new: _Index) -> Iterator[str]:
-    """Of each pattern that differs: a name in common with each of the other side, and one that is in none of them."""
+    """Yield names for each pattern that differs: one in common with each of the other side, and one in none."""
     for rules, others in ((gone, new), (come, old)):
         for rule in rules:
             pattern = rule.pattern

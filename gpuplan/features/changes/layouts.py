@@ -1,4 +1,6 @@
-"""What changes of MIG layouts do that no pool uses; of those in use, the pool's change says it.
+"""The effects of changes of the platform's own GPU models, and of MIG layouts that no pool uses.
+
+A pool's change says those of its own layout.
 
 That no pool uses a layout is said of policies. Nodes name the entry that they had until their label moves, which is as
 late as somebody approves it, and the MIG manager fails on a node whose label names no entry of its file.
@@ -10,10 +12,11 @@ from collections.abc import Iterator
 
 from gpuplan.compiler.backends.gpu_operator import mig_parted
 from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
-from gpuplan.features.changes.meaning import means_same
+from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
-from gpuplan.features.changes.step import Step, successors, told
+from gpuplan.features.changes.step import Step, changes_of, means_same, successors
 from gpuplan.features.changes.wording import division, from_to, who_names
 
 _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
@@ -21,7 +24,7 @@ _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
 
 
 def layout_changes(step: Step) -> Iterator[Change]:
-    return told(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
+    return changes_of(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
 
 
 def _added(step: Step, new: Layout) -> Iterator[Change]:
@@ -54,17 +57,29 @@ def _is_used(plan: Plan, layout: Layout) -> bool:
     return any(isinstance(item, Mig) and item.layout.config_name == layout.config_name for item in sharings)
 
 
-def _judged(step: Step, was: Layout, what: str) -> tuple[ChangeClass, str, str]:
+def _judged(step: Step, was: Layout, words: str) -> tuple[ChangeClass, str, str]:
     """The class, and what comes of it that the entry of a layout may go."""
     name = was.config_name
     by = step.naming(MIG_CONFIG_LABEL, name)
     is_kept = name in mig_parted.configuration(step.after)["mig-configs"]
     if by == () or is_kept or not step.before.may_be_divided_by(was):
-        return ChangeClass.PLUGIN_RESTART, what, _RESTARTS
+        return ChangeClass.PLUGIN_RESTART, words, _RESTARTS
     found = (
         f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` must list none (`--nodes FILE` shows it)"
         if by is None
         else who_names(by)
     )
     effect = f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: {found}"
-    return ChangeClass.TWO_STEP, what, effect
+    return ChangeClass.TWO_STEP, words, effect
+
+
+def gpu_changes(step: Step) -> Iterator[Change]:
+    """Yield the changes of the platform's own GPU models. Changes of pools and of tenants say the units."""
+    for old, new in successors(step.before.gpus, step.after.gpus):
+        if old is not None and new is None:
+            yield Change(*of(step.before, old), ChangeClass.METADATA, "GPU model is described no more")
+        elif old is None and new is not None:
+            yield Change(*of(step.after, new), ChangeClass.METADATA, "GPU model is described")
+        elif old and new and (fields := dict.fromkeys(change.words for change in changed_fields(old.spec, new.spec))):
+            what = f"GPU model is described otherwise: {joined([*fields])}"
+            yield Change(*of(step.after, new), ChangeClass.METADATA, what)

@@ -1,4 +1,4 @@
-"""What nodes hand out while a step has arrived by half: the GPU Operator's files, or the nodes' labels."""
+"""The units that nodes publish while half of a step is applied: the GPU Operator's files, or the nodes' labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpuplan.features.changes.wording import who_names
 
 
 class Published(NamedTuple):
-    """What a node publishes: how many of each resource, by what each of them is."""
+    """The units that a node publishes: the number of each resource, by the device behind it."""
 
     units: Mapping[tuple[str, str], int]
 
@@ -35,7 +35,7 @@ class Published(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """What nodes publish in between, where that is neither what they did nor what they will; else None.
+    """The units that nodes publish in between, or None if they are those of before or of afterwards.
 
     The one is with the new files and the old labels, the other the other way round.
     """
@@ -60,7 +60,7 @@ def halves(step: Step, moved: Transition) -> Halves:
 
 
 def lost_key(step: Step, was: Pool, to: Pool) -> str:
-    """What comes of it that the device plugin's file loses the key that nodes name until their label moves, in words.
+    """Return the effect, in words, if the device plugin's file loses a key that nodes name until their label moves.
 
     Empty where it does not, or a list shows that none names it. Where the ConfigMap keeps its name no pod restarts for
     it, and config-manager cannot replace a link to what is gone (`updateSymlink` in `cmd/config-manager/main.go` of
@@ -70,18 +70,13 @@ def lost_key(step: Step, was: Pool, to: Pool) -> str:
     by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
     if by == () or key in known or Allocation.DRA in (was.spec.allocation, to.spec.allocation):
         return ""
-    return f"`{key}` vanishes while {who_names(by)}: {_without_key(step)}"
-
-
-def _without_key(step: Step) -> str:
-    if step.keeps_plugin_file:
-        return f"nodes {_SHARES_ON}"
-    found = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
-    return f"until their label moves, nodes hand out {found}"
+    units = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
+    effect = f"nodes {_SHARES_ON}" if step.keeps_plugin_file else f"until their label moves, nodes hand out {units}"
+    return f"`{key}` vanishes while {who_names(by)}: {effect}"
 
 
 def without_file(step: Step) -> str:
-    """What nodes that are not divided do as their file goes before the label that names it, in words."""
+    """Return the effect, in words, on undivided nodes whose file goes before the label that names it."""
     if step.keeps_plugin_file:
         return f"they {_SHARES_ON}"
     until = "whole GPUs" if _reads_late(step) else "no GPUs until the label goes, and then whole ones"
@@ -125,7 +120,7 @@ _WHOLE: Final = "GPU"
 
 
 def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
-    """By the file that a part's label names, on GPUs that are divided as another one's are; None without that file.
+    """Return the units by the file that one part's label names, on GPUs divided as the other part's, or None.
 
     (`buildGPUDeviceMap` and `buildMigDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin. Without a
     file config-manager stops, `updateConfigName` in `cmd/config-manager/main.go` there.)
@@ -138,8 +133,9 @@ def published(plan: Plan, named: Pool, divided: Pool) -> Published | None:
 
 
 def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout: Layout | None, gpus: int) -> Published:
-    """By a file, under a cluster's strategy, on so many GPUs that are divided by a layout, or whole."""
-    strategy = _strategy(cluster, config)
+    """Return the units by a file, under a cluster's strategy, on so many GPUs, whole or divided by a layout."""
+    own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
+    strategy = own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
     found = list(_devices(layout, gpus, strategy))
     if strategy == MigStrategy.SINGLE and len({device for _, device in found}) > 1:
         return Published({})  # the plugin does not start
@@ -152,12 +148,6 @@ def published_by(config: Mapping[str, Any], cluster: ClusterMigStrategy, layout:
         is_shared = resource in replicas
         units[resource + suffix * is_shared, device] += replicas.get(resource, 1)
     return Published(dict(units))
-
-
-def _strategy(cluster: ClusterMigStrategy, config: Mapping[str, Any]) -> str:
-    """That of the whole cluster overrides a file's (`applyMIGConfiguration` in the GPU Operator)."""
-    own = str(section(config, "flags").get("migStrategy", ClusterMigStrategy.NONE))
-    return own if cluster is ClusterMigStrategy.PER_POOL else cluster.value
 
 
 def _devices(layout: Layout | None, gpus: int, strategy: str) -> Iterator[tuple[str, str]]:

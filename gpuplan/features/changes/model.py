@@ -1,4 +1,4 @@
-"""What a change of policy does to a running platform: values that views show and CI judges."""
+"""The effects of a change of policy on a running platform: values that views show and CI judges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NodeImpact(Value):
 
 
 class CapacityChange(NamedTuple):
-    """How many units a pool has, before and after."""
+    """The number of a pool's units, before and after."""
 
     pool: str
     unit: str
@@ -35,7 +35,7 @@ class CapacityChange(NamedTuple):
 
 
 class GrantChange(NamedTuple):
-    """What a tenant may have of a unit. Limits are None where unbounded; a grant that is not there is all 0."""
+    """A tenant's grant of a unit, before and after. A limit of None is unbounded. A missing grant has 0 everywhere."""
 
     tenant: str
     pool: str
@@ -86,7 +86,7 @@ class Change(NamedTuple):
 
 
 def of(plan: Plan, part: Part, at: Origin | None = None) -> tuple[str, Subject, Origin]:
-    """How each `Change` begins: whose it is, by the part of the plan that was made of a document, and where."""
+    """Return the first fields of a `Change`: the cluster, the subject that a part of the plan is, and the place."""
     return plan.cluster.name, subject_of(part), part.at if at is None else at
 
 

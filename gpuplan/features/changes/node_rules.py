@@ -1,4 +1,4 @@
-"""What changes of the labels and taints of nodes do, by the rules that put them there."""
+"""The classes of changes of nodes' labels and taints, by the rules that set them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 
 Counts = Mapping[str, int]
-"""How many nodes a rule is for, by its name, as far as anybody knows."""
+"""The number of a rule's nodes, by the rule's name, as far as it is known."""
 
 Names = Mapping[str, frozenset[str]]
 """The nodes that a pattern matches, by its text, where anybody knows them."""
@@ -37,7 +37,7 @@ class Rule(NamedTuple):
     labels: Body
     taints: tuple[object, ...]
     chosen: object
-    """How nodes are chosen, as it is written."""
+    """The terms that choose nodes, as they are written."""
     boards: frozenset[str] = frozenset()
     """The PCI ids of which the nodes have one; none where any board of NVIDIA's will do."""
     division: object = None
@@ -117,24 +117,19 @@ _OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
     """A row of the table of node groups, as the rule that it stands for."""
-    return _named(_rule_of_group(row), known)
-
-
-def _rule_of_group(row: Body) -> Rule:
     names, exceptions = (frozenset(map(str, items(row.get(key)))) for key in ("names", "exceptNames"))
     count = row.get("nodes")
-    return Rule(
+    fields = "names", "namePattern", "selector", "exceptNames", "gpu", "nodes", "gpusPerNode"
+    rule = Rule(
         names,
         "" if names else str(row.get("namePattern") or ""),
         exceptions,
         count if isinstance(count, int) else None,
         section(row, "labels"),
         tuple(items(row.get("taints"))),
-        {
-            key: row.get(key)
-            for key in ("names", "namePattern", "selector", "exceptNames", "gpu", "nodes", "gpusPerNode")
-        },
+        {key: row.get(key) for key in fields},
     )
+    return _named(rule, known)
 
 
 # --- Classes -----------------------------------------------------------------------------------------------------
@@ -146,7 +141,7 @@ def class_of_rules(
     all_before: Sequence[Rule] | None = None,
     all_after: Sequence[Rule] | None = None,
 ) -> ChangeClass:
-    """How far a change of rules disturbs, node by node.
+    """Return the class of a change of rules, node by node.
 
     Nodes that one rule leaves to another get what that one says. ``all_before`` and ``all_after`` are the rules of all
     objects, where more than these are known, in their order: of two for a node, the later one holds.
@@ -156,7 +151,7 @@ def class_of_rules(
 
 
 def class_of_kept_rules(gone: Sequence[Rule], after: Sequence[Rule]) -> ChangeClass:
-    """Of rules that go, which held nodes until those of another pool did: they lose what only these say."""
+    """Return the class of retained rules that go. Nodes lose the labels that no other rule gives them."""
     lost = (ChangeClass.ADMISSION if _are_covered(rule, after) else class_of_departure(rule.labels) for rule in gone)
     return worst((ChangeClass.METADATA, *lost))
 
@@ -177,7 +172,10 @@ def _classes(
         yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     arriving = [new for new in come if not _are_covered(new, all_gone)]
-    yield from (worst((class_of_arrival(new.labels), _class_on_arrival(new.taints))) for new in arriving)
+    for new in arriving:  # a rule for nodes that had none already changes the pods that may come
+        of_taints = class_of_taints((), new.taints)
+        of_taints = ChangeClass.ADMISSION if of_taints is ChangeClass.TAINT else of_taints
+        yield worst((class_of_arrival(new.labels), of_taints))
 
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
@@ -187,7 +185,7 @@ def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
 
 
 def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> ChangeClass:
-    """Of nodes that had some labels and get others. Without `nvidia.com/mig.config` partitions are dissolved.
+    """Return the class for nodes whose labels change. Partitions are dissolved without `nvidia.com/mig.config`.
 
     Where the entries of both say the same, mig-parted finds it applied and leaves the GPUs alone. What obeys that
     label, and the one of the device plugin's configuration, is the GPU Operator; pods choose nodes by the others.
@@ -196,7 +194,8 @@ def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> 
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
     if one != other and any(value not in (None, ALL_DISABLED) for value in (one, other)):
-        is_alike = is_divided_alike or _are_called_alike(one, other)
+        hashes = [match[1] for name in (one, other) if (match := _HASH.fullmatch(str(name)))]
+        is_alike = is_divided_alike or (len(hashes) == 2 and hashes[0] == hashes[1])
         return ChangeClass.PLUGIN_RESTART if is_alike else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
     if any(next_known.get(key) != value for key, value in known.items()):
@@ -207,7 +206,7 @@ def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> 
 
 
 def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next_labels: Body) -> ChangeClass:
-    """Of nodes that are chosen by their boards as well: of others some may leave, and others come."""
+    """Return the class for nodes that are chosen by their boards: some may leave, and others may come."""
     leave = bool(new) and not (old and old <= new)
     come = bool(old) and not (new and new <= old)
     return worst(
@@ -216,12 +215,6 @@ def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next
             class_of_arrival(next_labels) if come else ChangeClass.NONE,
         )
     )
-
-
-def _are_called_alike(one: object, other: object) -> bool:
-    """Whether two entries say the same, as their names tell."""
-    hashes = [found[1] for name in (one, other) if (found := _HASH.fullmatch(str(name)))]
-    return len(hashes) == 2 and hashes[0] == hashes[1]
 
 
 _HASH: Final = regex(r".+-([0-9a-f]{8})")
@@ -240,23 +233,17 @@ def class_of_taints(old: Sequence[object], new: Sequence[object]) -> ChangeClass
     return ChangeClass.TAINT if _keep_off(new) and not _keep_off(old) else ChangeClass.ADMISSION
 
 
-def _class_on_arrival(taints: Sequence[object]) -> ChangeClass:
-    """Of nodes that had no rule: that they get one says already who may come."""
-    found = class_of_taints((), taints)
-    return ChangeClass.ADMISSION if found is ChangeClass.TAINT else found
-
-
 def _keep_off(taints: Sequence[object]) -> bool:
     return any(isinstance(taint, Mapping) and taint.get("effect") != "PreferNoSchedule" for taint in taints)
 
 
 def class_of_arrival(labels: Body) -> ChangeClass:
-    """Of nodes that had no labels of ours: their GPUs are set up, or their device plugin at least."""
+    """Return the class for nodes that had no pool: at least their device plugin restarts."""
     return ChangeClass.REPARTITION if _partitions(labels) else ChangeClass.PLUGIN_RESTART
 
 
 def class_of_departure(labels: Body) -> ChangeClass:
-    """Of nodes that are nobody's any more."""
+    """Return the class for nodes that leave for no pool."""
     return ChangeClass.DESTRUCTIVE if _partitions(labels) else ChangeClass.ADMISSION
 
 

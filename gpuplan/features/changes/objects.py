@@ -14,7 +14,7 @@ from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_VALUES_FILE
 from gpuplan.compiler.backends.partitions import is_kept
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import Body, mappings, section, value_of
+from gpuplan.compiler.base.plain import Body, mappings, section, value_of, without
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.operands import HELM, Setup
 from gpuplan.compiler.documents import read_text
@@ -58,7 +58,7 @@ FILE: Final = "File"
 
 
 class Written(Value, eq=False):
-    """What is written of a cluster on one side.
+    """The objects and files of a cluster on one side.
 
     As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule by number
     and by name, and the trace of each object. Of a side that holds what differs, ``whole`` is all there is.
@@ -78,7 +78,7 @@ class Written(Value, eq=False):
         return tuple(rule._replace(division=self.division(rule.labels)) for rule in rules)
 
     def division(self, labels: Body) -> object:
-        """What the entry says that a node's labels name; None where there is none, or no file that is known."""
+        """Return the content of the entry that a node's labels name, or None without an entry or a known file."""
         name = labels.get(MIG_CONFIG_LABEL)
         return None if name is None else (self.whole or self)._divisions.get(str(name))
 
@@ -116,8 +116,10 @@ def compare_objects(before: Mapping[str, Objects], after: Mapping[str, Objects])
     return in_order(item for cluster, old, new in sides for item in differing(cluster, Written(old), Written(new)))
 
 
-def in_order(found: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
-    return tuple(sorted(found, key=lambda item: (item.cluster, -item.change_class.rank, item.folder, item.identity)))
+def in_order(changes: Iterable[ObjectChange]) -> tuple[ObjectChange, ...]:
+    return tuple(
+        sorted(changes, key=lambda change: (change.cluster, -change.change_class.rank, change.folder, change.identity))
+    )
 
 
 Labels = frozenset[tuple[str, str]]
@@ -154,7 +156,13 @@ def _differing(
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
                 found = class_of_kept_rules(rules, all_after.all_rules)
-        if _is_unapplied(pair, all_before, all_after) or _is_left_part(pair):
+        # Argo CD and Flux are told to delete no part of a ClusterPolicy.
+        annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
+        is_part = "Validate=false" in str(annotations.get(SYNC_OPTIONS, "")).split(",")
+        is_left = pair.identity.kind == _POLICY and (is_part or annotations.get(FLUX_SSA) == "merge")
+        is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
+        side = all_before if pair.after is None else all_after
+        if (is_table and None in (pair.before, pair.after) and side.has_nodes) or is_left:
             found = ChangeClass.METADATA
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
@@ -163,7 +171,7 @@ def _differing(
             found = ChangeClass.PREEMPTION_ORDER
         if pair.before is None and pair.folder in new_folders and pair.folder.startswith(f"{Stage.NAMESPACES}/"):
             # What is there holds nobody back that was there before.
-            found = min(found, ChangeClass.QUOTA, key=lambda item: item.rank)
+            found = min(found, ChangeClass.QUOTA, key=lambda one: one.rank)
         if pair.after is None and pair.before is not None and _leads_to(pair.before) & gone:
             # What it applied is gone as well, and says what that means.
             found = ChangeClass.METADATA
@@ -176,28 +184,10 @@ def _differing(
             yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
 
 
-def _is_unapplied(pair: Pair, before: Written, after: Written) -> bool:
-    """Whether it is the table of taints, coming or going, where parts of Node objects have the labels."""
-    is_table = pair.identity.kind == FILE and pair.folder == Stage.PARTITIONS
-    side = before if pair.after is None else after
-    return is_table and None in (pair.before, pair.after) and side.has_nodes
-
-
-def _is_left_part(pair: Pair) -> bool:
-    """Whether it is a part of a ClusterPolicy, which stays in it: Argo CD and Flux are told to delete none."""
-    annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
-    options = str(annotations.get(SYNC_OPTIONS, "")).split(",")
-    is_part = "Validate=false" in options or annotations.get(FLUX_SSA) == "merge"
-    return pair.identity.kind == "ClusterPolicy" and is_part
-
-
 # --- Configurations that nodes name ------------------------------------------------------------------------------
 
 _MIG_PARTED: Final = "gpuplan-mig-parted-"
-_CONFIGS: Final = {
-    _MIG_PARTED: MIG_CONFIG_LABEL,
-    device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL,
-}
+_CONFIGS: Final = {_MIG_PARTED: MIG_CONFIG_LABEL, device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL}
 """The label of nodes that names an entry, by how the name of the ConfigMap with all entries begins."""
 
 
@@ -266,7 +256,7 @@ _RULE: Final = "NodeFeatureRule"
 
 
 def _kept(key: Key, body: Body) -> object:
-    """What an object keeps when it changes its name, equal for what it was and what it is."""
+    """Return a key that an object keeps when its name changes."""
     folder, identity = key
     match identity.group, identity.kind:
         case "nvidia.com", "ClusterPolicy":  # there is one
@@ -297,7 +287,12 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, h
         return class_of_labels(*labels, is_divided_alike=True)
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
-        return _class_of_renamed(pair)
+        if pair.identity.kind == _POLICY:
+            return ChangeClass.RECREATE
+        if runs_mps(pair):
+            return ChangeClass.REPARTITION
+        is_watched = class_of(pair._replace(before=None)) is ChangeClass.METADATA
+        return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
     if pair.identity.kind == _POLICY and pair.before is not None and pair.after is not None:
         was, spec = (Setup(found, _BY_OTHERS) for found in pair.both("spec"))
         return class_of_settings(was, spec, "", has_mps=has_mps)
@@ -306,17 +301,7 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, h
 
 _POLICY: Final = "ClusterPolicy"
 _BY_OTHERS: Final = "external"
-"""What no chart hands on to the operator is all there for it to read."""
-
-
-def _class_of_renamed(pair: Pair) -> ChangeClass:
-    """One that changes its name with its content is another object."""
-    if pair.identity.kind == _POLICY:
-        return ChangeClass.RECREATE
-    if runs_mps(pair):
-        return ChangeClass.REPARTITION
-    is_watched = class_of(pair._replace(before=None)) is ChangeClass.METADATA
-    return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
+"""A ClusterPolicy that no chart writes holds all that the operator reads."""
 
 
 def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
@@ -333,7 +318,8 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         is_policy = pair.identity.name == OWNERS_PATCH_FILE
         sides = (section(side, "spec") if is_policy else side for side in (old, new))
         was, values = (Setup(side, _BY_OTHERS if is_policy else HELM) for side in sides)
-        return class_of_settings(was, values, _release_of(pair), has_mps=has_mps)
+        found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
+        return class_of_settings(was, values, (found[1] if found else ""), has_mps=has_mps)
     if stage == Stage.PARTITIONS:
         rules = before.with_divisions(_rules_of_table(old, before.names))
         next_rules = after.with_divisions(_rules_of_table(new, after.names))
@@ -342,30 +328,17 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         return class_of_rules(rules, next_rules)
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
-    if stage == Stage.SCHEDULING and _differ_in_metrics_alone(old, new):
-        return ChangeClass.METADATA
+    configurations = [without(side, "metrics") for side in (old, new) if isinstance(side, Mapping)]
+    if stage == Stage.SCHEDULING and len(configurations) > 1 and configurations[0] == configurations[1]:
+        return ChangeClass.METADATA  # what Kueue shows to Prometheus decides nothing
     return class_of_stage(pair.folder)
-
-
-def _release_of(pair: Pair) -> str:
-    """The release that a file of values is for, as its head says; empty where it says none."""
-    found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
-    return found[1] if found else ""
 
 
 _VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+[0-9])\.$")
 
 
-def _differ_in_metrics_alone(old: object, new: object) -> bool:
-    """Of Kueue's Configuration: what it shows to Prometheus decides nothing."""
-    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
-        return False
-    before, after = ({key: value for key, value in side.items() if key != "metrics"} for side in (old, new))
-    return before == after
-
-
 def _content(body: Body | None) -> object:
-    """What a file says: its text, or the data that it spells."""
+    """Return the data of a file with one YAML mapping, or else its text."""
     if body is None:
         return None
     text = str(body.get("data", ""))
@@ -380,7 +353,7 @@ def _rules_of_table(table: object, names: Names) -> tuple[Rule, ...]:
 
 
 def _class_of_request(old: object, new: object) -> ChangeClass:
-    """Of a request to Run:ai: numbers of each node pool, apart from what decides who gets the surplus."""
+    """Return the class of a request to Run:ai: numbers of node pools are a quota, their order among tenants is more."""
     if old is None:
         return ChangeClass.QUOTA
     if not isinstance(old, Mapping) or not isinstance(new, Mapping) or not ("resources" in old and "resources" in new):

@@ -1,4 +1,4 @@
-"""What changes of the GPU Operator do: its installation, its driver, and the pods that it restarts."""
+"""The effects of changes of the GPU Operator: its installation, its driver, and the pods that restart."""
 
 from __future__ import annotations
 
@@ -25,11 +25,18 @@ from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, closing_
 from gpuplan.compiler.planning.plan import UNREAD, GpuOperator, Plan, Stage
 from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.policy.models import Install, Platform
-from gpuplan.features.changes.capacity import all_pods
-from gpuplan.features.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand
+from gpuplan.features.changes.fields import changes_by_row
+from gpuplan.features.changes.kinds import differing_keys
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
-from gpuplan.features.changes.nodes import impact_of_all
-from gpuplan.features.changes.operands import Cause, restarted, with_pods
+from gpuplan.features.changes.nodes import all_pods, impact_of_all
+from gpuplan.features.changes.operands import (
+    NO_LONGER,
+    Cause,
+    drivers_of_pools,
+    handed_over_by_hand,
+    restarted,
+    with_pods,
+)
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.wording import from_to, listed, names
 
@@ -41,61 +48,65 @@ def operator_changes(step: Step) -> Iterator[Change]:
     folders = (Stage.GPU_OPERATOR.value,) if is_another_chart else ()
     is_moved = old.spec.install is not new.spec.install or old.namespace != new.namespace
     for change in _installed_otherwise(step) if is_moved else _changed(step):
-        told = _by_owner(change) if new.is_merged_by_owner and not is_moved else change
+        told = (
+            change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+            if new.is_merged_by_owner and not is_moved
+            else change
+        )
         yield told._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
-    if not is_moved and old.is_merged_by_owner is not new.is_merged_by_owner:
-        yield _merged_otherwise(step)
+    if not is_moved:
+        yield from changes_by_row(step, old, new)
 
 
 def _changed(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
-        yield _policy_renamed(step)
-    if old.spec.olm != new.spec.olm and new.spec.install is Install.OLM:
-        yield _other_catalog(step)
+        # The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there).
+        yield Change(
+            *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
+            ChangeClass.RECREATE,
+            f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
+            "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
+            "reverting is the same the other way round",
+            nodes=impact_of_all(step.after.pools),
+            needs_drain=True,
+            daemon_sets=_all(step),
+        )
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
-        yield _given_away(step)
+        # The operator takes the labels that choose operands off nodes with another workload. NFD's workers stay.
+        # (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
+        stopped = tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy)
+        yield Change(
+            *of(step.after, step.after.cluster, new.at / "values"),
+            ChangeClass.DESTRUCTIVE,
+            "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
+            "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
+            "reverting brings them back",
+            nodes=impact_of_all(step.after.pools),
+            pods=all_pods(step.before),
+            needs_drain=True,
+            daemon_sets=with_pods(step, stopped),
+        )
     yield from drivers_of_pools(step)
     if told.is_handed_over_by_hand:
         yield handed_over_by_hand(step)
     yield from restarted(step, tuple(_causes(step, told)), told.new)
-    yield from _quietly(step, told)
-
-
-def _other_catalog(step: Step) -> Change:
-    """OLM takes the newest of the channel that replaces what is installed, and stays where nothing there does."""
-    new = step.after.cluster.gpu_operator
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "olm"),
-        ChangeClass.PLUGIN_RESTART,
-        f"the operator comes from the catalog `{new.spec.olm.catalog}`",
-        "where that has a release that replaces the installed one, OLM installs it, and the operator's pods restart",
-        "reverting brings no earlier release back",
-    )
-
-
-def _by_owner(change: Change) -> Change:
-    """A sync brings ConfigMaps that nothing uses yet."""
-    return change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+    yield from _filed(step)
+    cluster = step.after.cluster
+    place = of(step.after, cluster, cluster.gpu_operator.at)
+    loud = {key.partition(".")[0] for key in told.rolled}
+    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
+    if details:
+        what = f"settings of {names(details)} change"
+        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
+    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
+    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
+        effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
+        yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 
 
 # --- Installation ------------------------------------------------------------------------------------------------
-
-
-def _merged_otherwise(step: Step) -> Change:
-    """What is left out of a folder keeps its place in the cluster: parts of objects are never pruned."""
-    new = step.after.cluster.gpu_operator
-    who, effect = "gpuplan", "what it says is in the folder again, and the next sync applies it"
-    if new.is_merged_by_owner:
-        who, effect = "its owner", "its fields stay as they are until the owner changes them; nothing restarts"
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "clusterPolicyPatch"),
-        ChangeClass.METADATA,
-        f"the ClusterPolicy `{new.cluster_policy}` is patched by {who}",
-        effect,
-        stages=(Stage.GPU_OPERATOR,),
-    )
 
 
 def _installed_otherwise(step: Step) -> Iterator[Change]:
@@ -119,47 +130,9 @@ def _installed_otherwise(step: Step) -> Iterator[Change]:
     )
 
 
-def _policy_renamed(step: Step) -> Change:
-    """The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there)."""
-    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    return Change(
-        *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
-        ChangeClass.RECREATE,
-        f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
-        "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
-        "reverting is the same the other way round",
-        nodes=impact_of_all(step.after.pools),
-        needs_drain=True,
-        daemon_sets=_all(step),
-    )
-
-
-def _given_away(step: Step) -> Change:
-    """The operator takes the labels that choose operands off nodes with another kind of workload; NFD's workers stay.
-
-    (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
-    """
-    return Change(
-        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "values"),
-        ChangeClass.DESTRUCTIVE,
-        "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
-        "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
-        "reverting brings them back",
-        nodes=impact_of_all(step.after.pools),
-        pods=all_pods(step.before),
-        needs_drain=True,
-        daemon_sets=_own(step),
-    )
-
-
 def _all(step: Step) -> tuple[str, ...]:
     """All DaemonSets that there are, which go and come again."""
     return with_pods(step, _running_before(step))
-
-
-def _own(step: Step) -> tuple[str, ...]:
-    """Those of them that the operator makes, and nobody beside it."""
-    return with_pods(step, tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy))
 
 
 def _running_before(step: Step) -> tuple[Roll, ...]:
@@ -170,22 +143,22 @@ def _running_before(step: Step) -> tuple[Roll, ...]:
 # --- Why pods of the operator restart ------------------------------------------------------------------------------
 
 
-def _causes(step: Step, told: _Told) -> Iterator[Cause]:
+def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    spec, at, rolled = new.spec, new.at, dict(told.rolled)
+    spec, at, rolled = new.spec, new.at, dict(settings_.rolled)
     if are_drivers_by_pool(step.before):
         # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
-    elif told.is_handed_over_by_hand:
+    elif settings_.is_handed_over_by_hand:
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
-    elif text := _driver_text(old, new, told):
+    elif text := _driver_text(old, new, settings_):
         keys = [key for key in rolled if key.startswith(_DRIVER)]
-        there = told.running if _brings_another_driver(old, new) else ()
-        own = (*there, *([told.handed_over] if told.handed_over else []))
+        there = settings_.running if _brings_another_driver(old, new) else ()
+        own = (*there, *([settings_.handed_over] if settings_.handed_over else []))
         found = (*(roll for key in keys for roll in rolled.pop(key)), *(roll for roll in own if _is_driver(roll)))
         yield Cause(text, at, found, is_of_driver=True)
     if old.version != new.version and spec.install is not Install.EXTERNAL:
-        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, told.running)
+        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, settings_.running)
     if old.spec.mig_strategy is not spec.mig_strategy:
         text = f"the MIG strategy changes {from_to(old.spec.mig_strategy, spec.mig_strategy)}"
         yield Cause(text, at, rolled.pop("mig.strategy", ()))
@@ -193,26 +166,19 @@ def _causes(step: Step, told: _Told) -> Iterator[Cause]:
         may = "may reboot" if spec.reboot_on_mig_change else "no longer reboots"
         yield Cause(f"mig-manager {may} nodes", at, rolled.pop("migManager.env", ()))
     if closing_environment(step.before) != closing_environment(step.after):
-        yield Cause(_visible_text(step), at / "closeVisibleDevices", _popped(rolled, "toolkit.env", "devicePlugin.env"))
+        text = "containers are kept from choosing GPUs by other settings"  # another release may have other ones
+        if not closing_environment(step.after):
+            text = "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
+        elif not closing_environment(step.before):
+            text = "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
+        popped = dict.fromkeys((*rolled.pop("toolkit.env", ()), *rolled.pop("devicePlugin.env", ())))
+        yield Cause(text, at / "closeVisibleDevices", tuple(popped))
     plugin = rolled.pop(_PLUGIN_FILE, ())
     if old.keeps_plugin_file is not new.keeps_plugin_file:
         how = "keeps its name from now on" if new.keeps_plugin_file else "is named after its content"
         yield Cause(f"the device plugin's ConfigMap {how}", at / "devicePluginConfig", plugin)
     yield from _causes_in_files(step, plugin, rolled.pop(_LAYOUT_FILE, ()))
-    yield from _causes_in_settings(step, told, rolled)
-
-
-def _visible_text(step: Step) -> str:
-    """Whether containers may choose devices; the settings for it may be others in another release."""
-    if not closing_environment(step.after):
-        return "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
-    if not closing_environment(step.before):
-        return "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
-    return "containers are kept from choosing GPUs by other settings"
-
-
-def _popped(rolled: dict[str, tuple[Roll, ...]], *keys: str) -> tuple[Roll, ...]:
-    return tuple(dict.fromkeys(roll for key in keys for roll in rolled.pop(key, ())))
+    yield from _causes_in_settings(step, settings_, rolled)
 
 
 _DRIVER: Final = "driver."
@@ -224,12 +190,12 @@ def _is_driver(roll: Roll) -> bool:
     return roll.operand.restart is Restart.EVICTS
 
 
-def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
-    """What else stands in pod templates, or may."""
+def _causes_in_settings(step: Step, settings_: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
+    """Yield the causes in other settings that are, or may be, part of pod templates."""
     at = step.after.cluster.gpu_operator.at
     if released := rolled.pop(UPDATE_STRATEGY, ()):
         yield Cause(NO_LONGER, at, released)
-    if unknown := told.unknown:
+    if unknown := settings_.unknown:
         yield Cause(f"settings of {names(unknown)} change", at, None)
     if parts := list(dict.fromkeys(key.partition(".")[0] for key in rolled)):
         tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
@@ -242,20 +208,20 @@ def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, 
     """The device plugin's file and mig-manager's: a name in pod templates is one for what is in the file."""
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
-    if not step.keeps_plugin_file and (keys := _whole(_differing(*files), step)):
+    if not step.keeps_plugin_file and (keys := _whole(differing_keys(*files), step)):
         pools = (pool for plan in plans for pool in plan.pools if any(has_own(pool, key) for key in keys))
         places = (pool.at / "sharing" for pool in pools)
         place = next(places, at)
         yield from (Cause(f"the device plugin's file {text}", place, plugin) for text in _difference(keys, *files))
     entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]
-    keys = _whole(_differing(*reversed(entries)), step)
+    keys = _whole(differing_keys(*reversed(entries)), step)
     origins = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
     for text in _difference(keys, *entries):
         yield Cause(f"mig-manager's file {text}", next(origins, at), layouts)
 
 
 def _difference(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
-    """How a file differs in these keys, or entries."""
+    """Return the differences of a file in these keys or entries, in words."""
     return listed(
         ("gets", [key for key in keys if key not in old]),
         ("loses", [key for key in keys if key not in new]),
@@ -270,8 +236,8 @@ def _whole(keys: Sequence[str], step: Step) -> list[str]:
     return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 
-def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
-    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
+def _driver_text(old: GpuOperator, new: GpuOperator, settings_: _Told) -> str:
+    """Return the change of the driver in words, or "" if there is none or somebody else manages the driver."""
     one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
     if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
         return ""
@@ -280,18 +246,15 @@ def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
     if one.version != other.version:
         own = "the release's own"
         return f"the driver changes {from_to(one.version or own, other.version or own)}"
-    if told.handed_over:
-        return _handed_over_text(told.step)
+    if settings_.handed_over:
+        step = settings_.step
+        if are_drivers_by_pool(step.after):
+            return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
+        return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
     if _brings_another_driver(old, new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
-    keys = {key for key in told.rolled if key.startswith(_DRIVER)}
+    keys = {key for key in settings_.rolled if key.startswith(_DRIVER)}
     return NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
-
-
-def _handed_over_text(step: Step) -> str:
-    if are_drivers_by_pool(step.after):
-        return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
-    return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
 
 
 def _brings_another_driver(old: GpuOperator, new: GpuOperator) -> bool:
@@ -314,7 +277,7 @@ _OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
 
 
 class _Told(Value, eq=False):
-    """What the operator is told, before and after, and what else OLM is told."""
+    """The settings of the operator, and those for OLM, before and after."""
 
     step: Step
     old: Setup
@@ -367,8 +330,7 @@ class _Told(Value, eq=False):
     @property
     def differing(self) -> list[str]:
         """The parts of the settings that differ."""
-        one, other = self.old.settings, self.new.settings
-        return [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        return differing_keys(self.old.settings, self.new.settings)
 
     @property
     def unknown(self) -> list[str]:
@@ -392,7 +354,7 @@ def _has_objects(setup: Setup) -> bool:
 
 
 def _default_workload(setup: Setup) -> str:
-    """What nodes without the label are for."""
+    """Return the workload of nodes without the label."""
     is_on = setup.is_on("sandboxWorkloads.enabled", default=False)
     return str(setup.value("sandboxWorkloads.defaultWorkload") or "container") if is_on else "container"
 
@@ -426,35 +388,12 @@ def _filed(step: Step) -> Iterator[Change]:
     (`updateConfig` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin follows the label alone.)
     """
     files = [device_plugin.configurations(plan) for plan in (step.after, step.before)]
-    keys = _whole(_differing(*files), step) if step.keeps_plugin_file else ()
+    keys = _whole(differing_keys(*files), step) if step.keeps_plugin_file else ()
     for text in _difference(keys, *files) if keys else ():
-        cluster = step.after.cluster
-        what, effect = (
-            f"the device plugin's file {text}",
-            "nothing restarts: nodes read a key when their label names it",
-        )
-        yield Change(*of(step.after, cluster, cluster.gpu_operator.at), ChangeClass.METADATA, what, effect)
-
-
-def _quietly(step: Step, told: _Told) -> Iterator[Change]:
-    """What stands in no pod template, and is not told of elsewhere."""
-    yield from _filed(step)
-    cluster = step.after.cluster
-    place = of(step.after, cluster, cluster.gpu_operator.at)
-    loud = {key.partition(".")[0] for key in told.rolled}
-    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
-    if details:
-        what = f"settings of {names(details)} change"
-        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
-    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
-    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
-        effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
-        yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
+        place = of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at)
+        effect = "nothing restarts: nodes read a key when their label names it"
+        yield Change(*place, ChangeClass.METADATA, f"the device plugin's file {text}", effect)
 
 
 _TOLD: Final = ("driver", "mig", "migManager", "devicePlugin", _SUBSCRIPTION)
 """Parts of the settings whose every difference is told of: by files, by fields of the policy, or by the release."""
-
-
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]

@@ -1,4 +1,4 @@
-"""What becomes of nodes in every order in which the folders of a step may be synced.
+"""The fate of nodes in every order in which the folders of a step may be synced.
 
 What a node's labels name is in the GPU Operator's files, which are synced as one; its labels come from folders of their
 own, each synced by itself, and of each label the last rule's value holds. Where labels are no rules but parts of
@@ -47,7 +47,7 @@ FILES: Final = Stage.GPU_OPERATOR.value
 
 
 class Hazard(StrEnum):
-    """What is wrong with nodes while some folders are synced and others wait, worst first."""
+    """The ways in which nodes are wrong while some folders are synced and others wait, worst first."""
 
     UNLABELLED = "no-partition-label"
     """They are divided by MIG before and after, and nothing says so: the operator has the partitions dissolved."""
@@ -98,23 +98,21 @@ class BadOrder(NamedTuple):
 
 @lru_cache(maxsize=64)
 def bad_orders(step: Step) -> tuple[BadOrder, ...]:
-    """Of alike nodes, the first combination of folders with each hazard, worst first; none of a safe step."""
+    """Return the first combination of folders with each hazard, worst first, for each set of alike nodes."""
     if step.before.cluster.spec.node_labels is not step.after.cluster.spec.node_labels:
         return ()  # other hands for all labels
     files = Files.of(step.before), Files.of(step.after)
     is_by_rule = step.before.cluster.spec.node_labels is not NodeLabels.NODE
     ways = [_Way(files, alike, is_by_rule=is_by_rule) for alike in classes(step, files[1].leave_out)]
     ways = [way for way in ways if way.folders and way.is_judged]
-    judged = (bad for way in ways for bad in _judged(step, way) if not _is_disproved(step, bad))
-    found = (*_joined(judged), *_shortfalls(step, ways))
+    groups: dict[tuple[object, ...], BadOrder] = {}  # nodes that differ in nothing that is said of them, together
+    for bad in (bad for way in ways for bad in _judged(step, way)):
+        same = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
+        known = groups.get(same)
+        groups[same] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
     ranks = {hazard: rank for rank, hazard in enumerate(Hazard)}
-    told = (_told(step.after, bad) for bad in found)
-    return tuple(sorted(told, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
-
-
-def _is_disproved(step: Step, bad: BadOrder) -> bool:
-    """Whether a list shows that no node names what is gone."""
-    return bad.hazard is Hazard.DANGLING and bad.named is not None and step.naming(*bad.named) == ()
+    orders = (_in_words(step.after, bad) for bad in (*groups.values(), *_shortfalls(step, ways)))
+    return tuple(sorted(orders, key=lambda bad: (ranks[bad.hazard], not bad.is_unasked, bad.synced, bad.example)))
 
 
 def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
@@ -123,18 +121,8 @@ def dangling(step: Step, label: str, value: str) -> tuple[str, ...]:
     return tuple(islice(found, 1))
 
 
-def _joined(found: Iterable[BadOrder]) -> Iterator[BadOrder]:
-    """Nodes that differ in nothing that is said of them, together."""
-    groups: dict[tuple[object, ...], BadOrder] = {}
-    for bad in found:
-        key = bad.hazard, bad.pools, id(bad.was), id(bad.to), bad.synced, bad.waiting, bad.what
-        known = groups.get(key)
-        groups[key] = bad if known is None else known._replace(nodes=_both(known.nodes, bad.nodes))
-    return iter(groups.values())
-
-
 def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
-    """Of those that patterns stand for, no more than the most."""
+    """Return the nodes of both. Nodes without names count as the larger of the two numbers."""
     names = tuple(sorted({*one.names, *other.names}))
     unnamed = max(one.count - len(one.names), other.count - len(other.names))
     return NodeImpact(len(names) + unnamed, names, one.pattern or other.pattern)
@@ -143,29 +131,27 @@ def _both(one: NodeImpact, other: NodeImpact) -> NodeImpact:
 # --- In words ----------------------------------------------------------------------------------------------------
 
 
-def _told(plan: Plan, bad: BadOrder) -> BadOrder:
+def _in_words(plan: Plan, bad: BadOrder) -> BadOrder:
     """``if `gpu-partitions-c-x` syncs before `gpu-partitions-c-y`: node `b` has no partition label``."""
     synced, waiting = syncers_of(plan, bad.synced), syncers_of(plan, bad.waiting)
     verb = "syncs" if len(synced) == 1 else "sync"
     once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
     when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
     neither = ", neither as before nor as afterwards" if bad.hazard in _NEITHER else ""
-    return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}{neither}", advice=_advice(plan, bad))
+    *first, last = syncers_of(plan, bad.safe or ()) or ("",)
+    advice = f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
+    return bad._replace(
+        text=f"{when}: {_subject(bad)} {bad.what}{neither}",
+        advice=advice if bad.safe is not None else "no order of these is safe",
+    )
 
 
 _NEITHER: Final = {Hazard.UNSHARED, Hazard.NEITHER, Hazard.BARE}
-"""What nodes publish is of neither side."""
-
-
-def _advice(plan: Plan, bad: BadOrder) -> str:
-    if bad.safe is None:
-        return "no order of these is safe"
-    *first, last = syncers_of(plan, bad.safe)
-    return f"safe: {', '.join(first)}, then {last}" if first else f"safe: {last}"
+"""The hazards in which nodes publish the units of neither side."""
 
 
 def syncers_of(plan: Plan, folders: Iterable[str]) -> list[str]:
-    """What syncs the folders, in words; where nothing does, the folders."""
+    """Return what syncs the folders, in words. A folder that nothing syncs stands for itself."""
     return [_syncer_of(plan, folder) for folder in folders]
 
 
@@ -202,7 +188,7 @@ def _subject(bad: BadOrder) -> str:
 
 
 class Files(Value):
-    """What is in the GPU Operator's files: the division that each entry stands for, and the device plugin's files.
+    """The GPU Operator's files: the division of each entry, and the device plugin's configurations.
 
     ``is_read_late`` says that the release's config-manager begins as if its node had no label.
     """
@@ -223,10 +209,10 @@ class Files(Value):
 
     def say_same_as(self, other: Files) -> bool:
         """The name of an entry changes with what it says, but for one that the policy keeps."""
-        return self._said == other._said
+        return self._content == other._content
 
     @cached_property
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         divisions = {name: layout and content_hash(layout.entries) for name, layout in self.layouts.items()}
         return divisions, self.configs, self.strategy
 
@@ -239,14 +225,14 @@ class Files(Value):
 
 
 _NAMES: Final = {MIG_CONFIG_LABEL: "the entry", DEVICE_PLUGIN_CONFIG_LABEL: "the configuration"}
-"""What is in the files that a label names."""
+"""The part of the files that each label names, in words."""
 
 
 # --- One kind of node --------------------------------------------------------------------------------------------
 
 
-class _Found(NamedTuple):
-    """What is wrong in one combination."""
+class _Fault(NamedTuple):
+    """A fault of one combination."""
 
     what: str
     named: tuple[str, str] | None = None
@@ -310,7 +296,7 @@ class _Way(Value):
         return next((part.nodes.gpus_per_node for part in (self.alike.to, self.alike.was) if part is not None), 0)
 
     def published(self, synced: Synced) -> Published | None:
-        """What the nodes hand out; None where the files lack what their label names, and nothing new is handed out.
+        """Return the units that the nodes publish, or None if the files lack what their label names.
 
         Without a label config-manager takes an empty file (the operator sets `FALLBACK_STRATEGIES=empty`). Where its
         label names what is not there it ends with an error; newer ones start again as if there were no label, before
@@ -332,15 +318,15 @@ class _Way(Value):
     def at_hand(self, synced: Synced) -> Files:
         return self.files[FILES in synced]
 
-    def found(self, synced: Synced) -> Mapping[Hazard, _Found]:
-        """What is wrong in one combination; of what follows from a label that is not there, only that."""
+    def faults(self, synced: Synced) -> Mapping[Hazard, _Fault]:
+        """Return the faults of one combination. A missing label hides the faults that follow from it."""
         labels = self.labels(synced)
         was, will = (found.get(MIG_CONFIG_LABEL, ALL_DISABLED) for found in (self.first, self.last))
         if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
-            return {Hazard.UNLABELLED: _Found("has no partition label")}
-        hazards: dict[Hazard, _Found] = {}
+            return {Hazard.UNLABELLED: _Fault("has no partition label")}
+        hazards: dict[Hazard, _Fault] = {}
         if self.is_by_rule and (twice := self._taint_twice(synced)):
-            hazards[Hazard.STUCK] = _Found(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
+            hazards[Hazard.STUCK] = _Fault(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
         third, lacking = self._third(synced), [*self._lacking(synced, labels)]
         for hazard, one in self._of_lacking(synced, lacking, third):
             hazards.setdefault(hazard, one)
@@ -349,29 +335,29 @@ class _Way(Value):
             and DEVICE_PLUGIN_CONFIG_LABEL in labels
             and DEVICE_PLUGIN_CONFIG_LABEL not in dict(lacking)
         ):
-            hazards[Hazard.NEITHER] = _Found(f"publishes {third}")
+            hazards[Hazard.NEITHER] = _Fault(f"publishes {third}")
         elif third is not None and DEVICE_PLUGIN_CONFIG_LABEL not in labels:
-            hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and publishes {third}")
+            hazards[Hazard.UNSHARED] = _Fault(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and publishes {third}")
         return hazards
 
     def _third(self, synced: Synced) -> Published | None:
-        """What they publish where that is of neither side."""
+        """Return the units that the nodes publish if they are those of neither side, or None."""
         found = None if self.is_claimed else self.published(synced)
         return None if None in self.ends or found in self.ends else found
 
     @staticmethod
     def _of_lacking(
         synced: Synced, lacking: Iterable[tuple[str, str]], third: Published | None
-    ) -> Iterator[tuple[Hazard, _Found]]:
+    ) -> Iterator[tuple[Hazard, _Fault]]:
         for label, value in lacking:
             if FILES in synced:
-                yield Hazard.DANGLING, _Found(f"names {_NAMES[label]} `{value}`, which is gone", (label, value))
+                yield Hazard.DANGLING, _Fault(f"names {_NAMES[label]} `{value}`, which is gone", (label, value))
                 continue
             text = f"names {_NAMES[label]} `{value}`, which is not there yet"
             if third is not None and label == DEVICE_PLUGIN_CONFIG_LABEL:
-                yield Hazard.BARE, _Found(f"{text}, and publishes {third}", (label, value))
+                yield Hazard.BARE, _Fault(f"{text}, and publishes {third}", (label, value))
             else:
-                yield Hazard.EARLY, _Found(text, (label, value))
+                yield Hazard.EARLY, _Fault(text, (label, value))
 
     def _taint_twice(self, synced: Synced) -> str | None:
         """A taint that two pools' rules give, whatever its values.
@@ -395,7 +381,7 @@ class _Way(Value):
 
 
 def _by_folder(rules: Iterable[LabelRule]) -> dict[str, list[tuple[str, Mapping[str, str]]]]:
-    """What each folder says of a node, and at which place among all rules."""
+    """Return the labels that each folder gives a node, with the order of their rules."""
     found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for rule in rules:
         found.setdefault(rule.folder, []).append((rule.order, rule.labels))
@@ -410,13 +396,17 @@ def _merged(rules: Iterable[LabelRule]) -> dict[str, str]:
 # --- All orders --------------------------------------------------------------------------------------------------
 
 _MOST_FOLDERS: Final = 6
-"""Of how many folders all combinations are tried: of more, those in which at most two are ahead, or behind."""
+"""The most folders of which all combinations are tried. With more folders, at most two are ahead or behind."""
 
 
 def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
     alike = way.alike
     found = {
-        synced: _found(step, way, synced)
+        synced: {  # a label that a list shows on no node is no fault
+            hazard: fault
+            for hazard, fault in way.faults(synced).items()
+            if hazard is not Hazard.DANGLING or fault.named is None or step.naming(*fault.named) != ()
+        }
         for synced in _combinations(way.folders)
         if _is_possible(step, way.folders, synced)
     }
@@ -426,23 +416,13 @@ def _judged(step: Step, way: _Way) -> Iterator[BadOrder]:
     for hazard in Hazard:
         first = min(
             (_explained(step, way, synced, hazard) for synced, hazards in found.items() if hazard in hazards),
-            key=lambda item: (not item[2], len(item[0]) + len(item[1])),
+            key=lambda explained: (not explained[2], len(explained[0]) + len(explained[1])),
             default=None,
         )
         if first is not None:
             ahead, behind, is_unasked, one = first
             known = step.after.cluster.name, hazard, alike.impact, alike.example
             yield BadOrder(*known, ahead, behind, *one, way.pools, alike.was, alike.to, is_unasked, safe)
-
-
-def _found(step: Step, way: _Way, synced: Synced) -> Mapping[Hazard, _Found]:
-    """What is wrong in one combination; a label that no node has any more names nothing."""
-    found = way.found(synced)
-    return {
-        hazard: one
-        for hazard, one in found.items()
-        if hazard is not Hazard.DANGLING or one.named is None or step.naming(*one.named) != ()
-    }
 
 
 def _combinations(folders: Sequence[str]) -> Iterator[Synced]:
@@ -467,15 +447,15 @@ def _is_possible(step: Step, folders: Sequence[str], synced: Synced) -> bool:
 
 def _explained(
     step: Step, way: _Way, synced: Synced, hazard: Hazard
-) -> tuple[tuple[str, ...], tuple[str, ...], bool, _Found]:
+) -> tuple[tuple[str, ...], tuple[str, ...], bool, _Fault]:
     """The folders without which it would not be so, those synced and those that wait; and whether nobody chooses it."""
-    matter = [folder for folder in way.folders if hazard not in way.found(synced ^ {folder})]
+    matter = [folder for folder in way.folders if hazard not in way.faults(synced ^ {folder})]
     ahead = tuple(folder for folder in matter if folder in synced)
     behind = tuple(folder for folder in matter if folder not in synced)
     is_unasked = FILES not in behind or any(
         may_labels_come_first(step, part.name) for part in (way.alike.was, way.alike.to) if part is not None
     )
-    return ahead, behind, is_unasked, way.found(synced)[hazard]
+    return ahead, behind, is_unasked, way.faults(synced)[hazard]
 
 
 def _find_safe(folders: Sequence[str], good: set[Synced]) -> tuple[str, ...] | None:
@@ -513,7 +493,7 @@ class _Short(Value):
 
 
 def _units(way: _Way, synced: Synced, pool: str, resource: str) -> int:
-    """What the nodes add to a pool. Where a file is not there yet, they hand out what they did."""
+    """Return the units that the nodes add to a pool. Until a file arrives they publish what they did before."""
     if way.labels(synced).get(POOL_LABEL) != pool:
         return 0
     published = way.published(synced) or way.ends[0]
@@ -554,14 +534,14 @@ def _folders(ways: Iterable[_Way]) -> tuple[str, ...]:
 
 
 _APART: Final = {Hazard.EARLY, Hazard.STUCK}
-"""What says nothing of units."""
+"""The hazards that concern no units."""
 
 
 def _uncovered(step: Step, short: _Short, guaranteed: Amount, unit: str) -> Iterator[BadOrder]:
     """The first combination that has less than is guaranteed, and nothing else wrong that would be said of it."""
     folders = _folders(short.ways)
     possible = [synced for synced in _combinations(folders) if _is_possible(step, folders, synced)]
-    sound = [synced for synced in possible if not any({*way.found(synced)} - _APART for way in short.ways)]
+    sound = [synced for synced in possible if not any({*way.faults(synced)} - _APART for way in short.ways)]
     bad = [synced for synced in sound if short.capacity(synced) < guaranteed]
     for synced in bad[:1]:
         matter = [folder for folder in folders if short.capacity(synced ^ {folder}) >= guaranteed]

@@ -25,7 +25,7 @@ class Edit(NamedTuple):
 
 
 class Edits:
-    """What was edited between two plans of one cluster, document by document."""
+    """The edits between two plans of one cluster, document by document."""
 
     def __init__(self, before: Plan, after: Plan) -> None:
         old, new = documents_of(before), documents_of(after)
@@ -54,33 +54,28 @@ class Edits:
         return next((self._found[key][0].at for key in self._order(own) if key in self._found), at)
 
     def find(self, sources: Iterable[Origin]) -> Origin | None:
-        """The first edit of what one of these places says."""
+        """Return the first edit of what one of these places says, of a part of it, or of what it is a part of."""
         if not self._found:
             return None
-        return next((found for source in sources if (found := self._at(source)) is not None), None)
+        for source in sources:
+            document = document_of(source)
+            for edit in self._found.get(_key(document), ()) if document is not None else ():
+                length = min(len(source.path), len(edit.route))
+                if source.path[:length] == edit.route[:length]:
+                    return edit.at
+        return None
 
-    def _at(self, source: Origin) -> Origin | None:
-        """The first edit of what a place says, of a part of it, or of what it is a part of."""
-        document = document_of(source)
-        edits = self._found.get(_key(document), ()) if document is not None else ()
-        return next((edit.at for edit in edits if _is_along(source.path, edit.route)), None)
+    def _order(self, key: _Key) -> Iterator[_Key]:
+        if key[0] != "Cluster":
+            yield from self._referred(key)
+        yield from (other for other in self._found if other != key)
+        yield key
 
-    def _order(self, own: _Key) -> Iterator[_Key]:
-        if own[0] != "Cluster":
-            yield from self._referred(own)
-        yield from (key for key in self._found if key != own)
-        yield own
-
-    def _referred(self, own: _Key) -> Iterator[_Key]:
+    def _referred(self, key: _Key) -> Iterator[_Key]:
         for plan in reversed(self._plans):
             for origin, part in _parts(plan):
-                if (document := document_of(origin)) and _key(document) == own:
+                if (document := document_of(origin)) and _key(document) == key:
                     yield from (_key(found) for found in map(document_of, _origins(part)) if found)
-
-
-def _is_along(one: Path, other: Path) -> bool:
-    length = min(len(one), len(other))
-    return one[:length] == other[:length]
 
 
 def is_of(plan: Plan, at: Origin) -> bool:
@@ -96,7 +91,7 @@ def documents_of(plan: Plan) -> Mapping[_Key, Document]:
 
 
 def _key(document: Document) -> _Key:
-    """What is the same document before and after: one of a policy has a name, and another one a place, too."""
+    """Return a key that a document keeps: a policy's kind and name, and for other documents also the place."""
     if document.kind in KINDS:
         return document.kind, document.name
     metadata = document.data.get("metadata") if isinstance(document.data, dict) else None
@@ -144,7 +139,7 @@ def _origins(part: object) -> Iterator[Origin]:
 
 
 def _edits(old: Document | None, new: Document | None, removal: Origin | None) -> Iterator[Edit]:
-    """What differs in a document; one that comes or goes is named by its name, or by what takes it away."""
+    """Yield the edits of a document. The edit of a new or removed one is at its name, or at what removes it."""
     only = new or old
     if only is not None and (old is None or new is None):
         yield Edit(removal or only.origin / "metadata" / "name", ())
@@ -153,14 +148,16 @@ def _edits(old: Document | None, new: Document | None, removal: Origin | None) -
             yield Edit(_place(old, new, difference), difference.new or difference.old or ())
 
 
-def _place(old: Document, new: Document, found: Difference) -> Origin:
+def _place(old: Document, new: Document, difference: Difference) -> Origin:
     """In the later document, unless the layer that sets the value there is as it was: another one was taken out."""
-    layer = new.find_layer(found.new) if found.new is not None else None
-    if found.new is None or (found.old is not None and (layer is None or _is_as_it_was(old, layer, found))):
-        return old.origin / (found.old or ())
-    return new.origin / found.new
+    layer = new.find_layer(difference.new) if difference.new is not None else None
+    if difference.new is None or (
+        difference.old is not None and (layer is None or _is_as_it_was(old, layer, difference))
+    ):
+        return old.origin / (difference.old or ())
+    return new.origin / difference.new
 
 
-def _is_as_it_was(old: Document, layer: Layer, found: Difference) -> bool:
+def _is_as_it_was(old: Document, layer: Layer, difference: Difference) -> bool:
     same = (other for other in old.layers if other.file.path == layer.file.path)
-    return any(other.find(found.old or ()) == layer.find(found.new or ()) for other in same)
+    return any(other.find(difference.old or ()) == layer.find(difference.new or ()) for other in same)

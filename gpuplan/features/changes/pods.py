@@ -13,7 +13,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.documents.listed import Wanted, find_objects
 from gpuplan.compiler.planning.node_patterns import find_pattern, has_node
-from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
+from gpuplan.compiler.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
 from gpuplan.compiler.planning.serving import canary_name
 from gpuplan.features.changes.model import Change, NodeImpact
 
@@ -43,7 +43,7 @@ class Pod(NamedTuple):
 
 
 class Outsider(NamedTuple):
-    """What makes pods on nodes whose new taint they do not tolerate: how many of its ``pods`` are there now."""
+    """An owner of pods that do not tolerate a new taint, and the number of its ``pods`` on those nodes now."""
 
     namespace: str
     kind: str
@@ -93,7 +93,8 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
         pool = places.find_pool(pod)
         units: Mapping[str, int] = {}
         if change.nodes is not None and change.nodes.are_new:
-            units = _gpus(pod) if _comes(change.nodes, pod, earlier) else {}
+            gpus = {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
+            units = gpus if _comes(change.nodes, pod, earlier) else {}
         elif pool is not None and pool.name in touched and _is_meant(change, pod, earlier):
             units = _units(pod, pool, _units_that_go(change, pool))
         if units:
@@ -103,7 +104,7 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
 
 
 def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Outsider, ...]:
-    """What would not come again to the nodes that a change closes. DaemonSets come first.
+    """Return the owners whose pods could not return to the nodes that a change closes, DaemonSets first.
 
     A pool that says nothing of its nodes has those where pods hold its units. What a node's kubelet starts by itself
     is not scheduled.
@@ -115,15 +116,12 @@ def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[
     found: Counter[tuple[str, str, str]] = Counter()
     for pod in pods:
         is_there = pod.node in nodes or any(has_node(part.nodes, pod.node) for part in pool.parts)
+        tolerates = (is_tolerated(pod.tolerations, taint.key, taint.value, taint.effect) for taint in change.closing)
         kind, name = pod.owner
-        if is_there and kind != "Node" and not _is_let_in(pod, change.closing):
+        if is_there and kind != "Node" and not all(tolerates):
             found[pod.namespace, kind or "Pod", name or pod.name] += 1
     outsiders = (Outsider(*key, number) for key, number in found.items())
-    return tuple(sorted(outsiders, key=lambda found: (found.kind != "DaemonSet", *found)))
-
-
-def _is_let_in(pod: Pod, taints: Iterable[Taint]) -> bool:
-    return all(is_tolerated(pod.tolerations, taint.key, taint.value, taint.effect) for taint in taints)
+    return tuple(sorted(outsiders, key=lambda outsider: (outsider.kind != "DaemonSet", *outsider)))
 
 
 def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[str, int]]]:
@@ -158,14 +156,13 @@ def _touched(change: Change, earlier: Plan) -> frozenset[str]:
     if change.subject.kind == "Pool":
         named.add(change.subject.name)
     if change.nodes is not None:
-        named |= {pool.name for pool in earlier.pools if _shares_nodes(pool, change.nodes)}
+        names, pattern = change.nodes.names, change.nodes.pattern
+        for pool in earlier.pools:
+            is_same = pattern is not None and pattern == pool.nodes.name_pattern
+            if is_same or any(has_node(part.nodes, name) for name in names for part in pool.parts):
+                named.add(pool.name)
     known = frozenset(pool.name for pool in earlier.pools)
     return known & named or known
-
-
-def _shares_nodes(pool: Pool, impact: NodeImpact) -> bool:
-    same_pattern = impact.pattern is not None and impact.pattern == pool.nodes.name_pattern
-    return same_pattern or any(has_node(part.nodes, name) for name in impact.names for part in pool.parts)
 
 
 def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:
@@ -187,11 +184,6 @@ def _comes(nodes: NodeImpact, pod: Pod, earlier: Plan) -> bool:
     return pod.node in nodes.names or (pattern is not None and pattern.matches(pod.node))
 
 
-def _gpus(pod: Pod) -> dict[str, int]:
-    """What a pod holds of a node that was in no pool, by the names of resources."""
-    return {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
-
-
 _OF_GPUS: Final = "nvidia.com/"
 
 
@@ -204,7 +196,7 @@ def _units_that_go(change: Change, pool: Pool) -> frozenset[str] | None:
 
 
 def _units(pod: Pod, pool: Pool, wanted: frozenset[str] | None) -> dict[str, int]:
-    """How many of a pool's units a pod holds. By its claims alone nobody can tell one class of devices from another."""
+    """Return the number of each unit of a pool that a pod holds. Claims count for each class of devices."""
     held: dict[str, int] = {}
     for unit in pool.units:
         if unit.resource is not None:
@@ -223,43 +215,43 @@ _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
 _FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
 
 
-def _is_running(item: Body) -> bool:
+def _is_running(body: Body) -> bool:
     """A pod that has ended gives back what it had, and one on no node has not got it yet."""
-    return bool(_text(item, "spec", "nodeName")) and _text(item, "status", "phase") not in _ENDED
+    return bool(_text(body, "spec", "nodeName")) and _text(body, "status", "phase") not in _ENDED
 
 
-def _pod(item: Body, tenants: Mapping[str, str]) -> Pod:
+def _pod(body: Body, tenants: Mapping[str, str]) -> Pod:
     """Fractions are asked for as KAI-Scheduler 0.17 reads them (`pkg/common/resources/gpu_sharing.go`), and by
     container as newer releases of it or Run:ai may.
     """
-    namespace, annotations = _text(item, "metadata", "namespace"), section(item, "metadata", "annotations")
+    namespace, annotations = _text(body, "metadata", "namespace"), section(body, "metadata", "annotations")
     return Pod(
         namespace,
-        _text(item, "metadata", "name"),
-        _text(item, "spec", "nodeName"),
+        _text(body, "metadata", "name"),
+        _text(body, "spec", "nodeName"),
         tenants.get(namespace, ""),
-        _text(item, "metadata", "labels", WORKLOAD_LABEL),
-        _requests(section(item, "spec")),
-        len(items(section(item, "spec").get("resourceClaims"))),
+        _text(body, "metadata", "labels", WORKLOAD_LABEL),
+        _requests(section(body, "spec")),
+        len(items(section(body, "spec").get("resourceClaims"))),
         any(key in _FRACTIONS or key.startswith(_FRACTIONS_OF_CONTAINERS) for key in annotations),
-        _owner(item),
-        tuple(mappings(section(item, "spec").get("tolerations"))),
+        _owner(body),
+        tuple(mappings(section(body, "spec").get("tolerations"))),
     )
 
 
-def _owner(item: Body) -> tuple[str, str]:
+def _owner(body: Body) -> tuple[str, str]:
     """A ReplicaSet is called as its Deployment and the hash that its pods have as a label."""
-    references = mappings(section(item, "metadata").get("ownerReferences"))
+    references = mappings(section(body, "metadata").get("ownerReferences"))
     owner = next((one for one in references if one.get("controller") is True), {})
     kind, name = _text(owner, "kind"), _text(owner, "name")
-    suffix = "-" + _text(item, "metadata", "labels", "pod-template-hash")
+    suffix = "-" + _text(body, "metadata", "labels", "pod-template-hash")
     if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
         return "Deployment", name.removesuffix(suffix)
     return kind, name
 
 
 def _requests(spec: Body) -> dict[str, int]:
-    """What a pod holds of extended resources: the sum of its containers', or an init container's where that is more.
+    """Return a pod's extended resources: the sum of its containers, or an init container's number if that is more.
 
     Sidecars, which are init containers that restart, run beside the others and add up: "Resource sharing within
     containers" in https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
@@ -295,6 +287,6 @@ def _whole(amount: object) -> int:
     return min(int(digits) * factor, _MOST) if len(digits) <= len(str(_MOST)) else _MOST
 
 
-def _text(item: Body, *route: str) -> str:
-    value = value_of(item, route)
+def _text(body: Body, *route: str) -> str:
+    value = value_of(body, route)
     return value if isinstance(value, str) else ""

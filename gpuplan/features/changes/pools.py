@@ -1,4 +1,4 @@
-"""What changes of pools do: their nodes, how these are shared, and who may use them."""
+"""The effects of changes of pools: of their nodes, their sharing, and their users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.gpu_operator import boards_of
 from gpuplan.compiler.planning.grants import refuses_more_than_one
 from gpuplan.compiler.planning.kueue import counted_units, flavor_name
@@ -25,26 +24,27 @@ from gpuplan.compiler.planning.plan import (
     Taint,
 )
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.subjects import about
-from gpuplan.compiler.policy.models import Allocation, Effect, Guard, NodeLabels
-from gpuplan.features.changes.capacity import capacities, pods_on
-from gpuplan.features.changes.drivers import swaps_drivers
+from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
+from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.keeping import hangs_on_order
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.features.changes.node_rules import class_of_boards
 from gpuplan.features.changes.nodes import (
     Arrival,
     Departure,
     Transition,
     arrivals,
+    capacities,
     departures,
     impact,
     moves,
+    pods_on,
     transitions,
 )
-from gpuplan.features.changes.step import Step, told
+from gpuplan.features.changes.operands import swaps_drivers
+from gpuplan.features.changes.step import Step, changes_of
 from gpuplan.features.changes.wording import (
     division,
     fate_of_queues,
@@ -60,14 +60,14 @@ from gpuplan.features.changes.wording import (
 
 def pool_changes(step: Step) -> Iterator[Change]:
     """The changes of all pools; one that has other nodes' names or patterns under another name was renamed."""
-    return told(step, step.pools, _added, _removed, _changed)
+    return changes_of(step, step.pools, _added, _removed, _changed)
 
 
 # --- Nodes that change hands -------------------------------------------------------------------------------------
 
 
 class Passage(NamedTuple):
-    """What nodes go through that come from one pool, or from none that is known, to another, or to none.
+    """The way of nodes from one pool to another. None stands for no known pool.
 
     ``takes_turns`` says that they are without labels in one order of two syncs, ``swaps_drivers`` that another
     NVIDIADriver brings them their driver.
@@ -80,7 +80,7 @@ class Passage(NamedTuple):
 
     @property
     def change_class(self) -> ChangeClass:
-        """How far it disturbs nodes that they change hands."""
+        """The class of the change for nodes that change hands."""
         loses_partitions = self.is_partitioned and self.to is None
         judged = (
             (self.was is None, ChangeClass.PLUGIN_RESTART),
@@ -101,7 +101,7 @@ class Passage(NamedTuple):
 
     @property
     def mps(self) -> str:
-        """What MPS does as the nodes' label names the file of another pool; empty where neither pool has it."""
+        """The effect of MPS as the nodes' label names the file of another pool, or "" if neither pool has MPS."""
         if self.was is not None and self.was.runs_mps:
             return _MPS_ENDS
         return _MPS_BEGINS if self.to is not None and self.to.runs_mps else ""
@@ -131,7 +131,7 @@ def _passage(step: Step, was: Pool | None, to: Pool | None, moved: Iterable[Tran
 
 
 def _ordered(passage: Passage) -> str:
-    """What comes of the wrong order, and what does away with it (`gpuplan.features.changes.keeping`)."""
+    """Return the effect of the wrong order, with its remedy (`gpuplan.features.changes.keeping`)."""
     was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
         f"where the labels of pool `{was}` are synced before those of `{to}`, the nodes have none for a while: the "
@@ -189,19 +189,21 @@ def _added(step: Step, pool: Pool) -> Iterator[Change]:
 
 
 def _removed(step: Step, pool: Pool) -> Iterator[Change]:
-    """What its nodes become elsewhere is said of the pool that they come to.
+    """Yield the change of a removed pool. The change of another pool says what its nodes become there.
 
     A node without `nvidia.com/mig.config` gets `all-disabled` from the operator, and mig-manager then dissolves its
     partitions (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
     """
     nodes, is_partitioned = impact(pool.nodes), Passage(pool, None).is_partitioned
     where = names([item.to.name for item in departures(step, pool, None) if item.to is not None])
+    gone = _DISSOLVED if is_partitioned else ""
+    if not is_partitioned and is_plugin_config_gone(step, pool):
+        gone = f"; the operator's sync takes their configuration away before: {without_file(step)}"
     yield Change(
         *of(step.before, pool),
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
-        f"labels and taints of the pool go from {nodes_of(nodes)}"
-        + (_DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, pool) else ""),
+        f"labels and taints of the pool go from {nodes_of(nodes)}" + gone,
         "reverting brings labels and partitions back, not the pods",
         nodes=nodes,
         capacity=capacities(pool, None),
@@ -209,10 +211,6 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         needs_drain=is_partitioned,
         needs_reboot=_reboots(step, is_partitioned=is_partitioned),
     )
-
-
-def _gone(step: Step) -> str:
-    return f"; the operator's sync takes their configuration away before: {without_file(step)}"
 
 
 def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
@@ -228,7 +226,25 @@ def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
 
 def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
-        yield _renamed(step, old, new)
+        lost = lost_key(step, old, new)
+        is_held = step.after.scheduler.has_queues
+        passage = _passage(step, old, new, transitions(old, new))
+        takes_turns = passage.takes_turns
+        effects = [
+            *([_ordered(passage)] if takes_turns else []),
+            "pods that choose the pool by its old name find no node",
+            *([lost] if lost else []),
+            *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
+        ]
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
+            f"pool `{old.name}` is called `{new.name}`",
+            "; ".join(effects),
+            "reverting is the same the other way round",
+            nodes=impact(new.nodes),
+        )
+    yield from changes_by_row(step, old, new)
     for field, judge in _JUDGES.items():
         yield from (
             change if change.at.source != new.at.source else change._replace(at=new.at / field)
@@ -236,41 +252,41 @@ def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
 
 
-def _renamed(step: Step, old: Pool, new: Pool) -> Change:
-    """config-manager stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
-    NVIDIA/k8s-device-plugin).
-
-    Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
-    of it (`pkg/controller/core` there).
-    """
-    lost = lost_key(step, old, new)
-    is_held = step.after.scheduler.has_queues
-    passage = _passage(step, old, new, transitions(old, new))
-    takes_turns = passage.takes_turns
-    effects = [
-        *([_ordered(passage)] if takes_turns else []),
-        "pods that choose the pool by its old name find no node",
-        *([lost] if lost else []),
-        *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
-    ]
-    return Change(
-        *of(step.after, new),
-        ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
-        f"pool `{old.name}` is called `{new.name}`",
-        "; ".join(effects),
-        "reverting is the same the other way round",
-        nodes=impact(new.nodes),
-    )
-
-
 # --- Sharing -----------------------------------------------------------------------------------------------------
 
 
 def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.spec.allocation is not new.spec.allocation:
-        yield _allocation(step, old, new)
-    elif _asked(old) != _asked(new):
-        yield _asked_otherwise(step, old, new)
+        claims, nodes = new.spec.allocation is Allocation.DRA, impact(new.nodes)
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.RECREATE,
+            "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
+            "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must "
+            "be recreated",
+            "reverting is the same the other way round",
+            nodes=nodes,
+            capacity=capacities(old, new),
+            pods=pods_on(step.before, old, nodes.count),
+            needs_drain=True,
+            windows=new.windows,
+        )
+    elif _asked(old) != _asked(new):  # a pod that asks by an old name waits for ever: its resources never change
+        asked, asks = _asked(old), _asked(new)
+        gone, come = [key for key in asked if key not in asks], [key for key in asks if key not in asked]
+        other = [key for key in asks if key in asked and asks[key] != asked[key]]
+        effects = [
+            f"new pods that ask for {names(gone)} are not admitted" if gone else "",
+            f"pods may ask for {names(come)}" if come else "",
+            f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
+        ]
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
+            "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
+            "; ".join(filter(None, effects)),
+            capacity=capacities(old, new),
+        )
     for moved in transitions(old, new):
         between = halves(step, moved)
         if isinstance(moved.before.sharing, DynamicMig) and isinstance(moved.after.sharing, DynamicMig):
@@ -287,7 +303,11 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """The names that a pool keeps; where it is renamed as well, that tells of its flavor."""
-    yield from _keys_of(step, old, new)
+    for moved in transitions(old, new) if _names_another_key(old, new) else ():
+        is_told = _makes_otherwise(moved) or _has_other_config(moved)
+        is_told |= shared_as(moved.before.sharing) != shared_as(moved.after.sharing)
+        if not is_told and _key(moved.before) != _key(moved.after):
+            yield _named_otherwise(step, new, moved, halves(step, moved))
     is_counted = all(plan.scheduler.has_queues_for_all_pools for plan in (step.before, step.after))
     if is_counted and old.name == new.name and flavor_name(old) != flavor_name(new) and counted_units(old):
         yield Change(
@@ -301,34 +321,8 @@ def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
 
 
-def _keys_of(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """The key that a pool keeps; of nodes that are shared otherwise as well, that tells of it."""
-    for moved in transitions(old, new) if _names_another_key(old, new) else ():
-        is_told = _makes_otherwise(moved) or _has_other_config(moved)
-        is_told |= shared_as(moved.before.sharing) != shared_as(moved.after.sharing)
-        if not is_told and _key(moved.before) != _key(moved.after):
-            yield _named_otherwise(step, new, moved, halves(step, moved))
-
-
 def _names_another_key(old: Pool, new: Pool) -> bool:
     return old.spec.names.device_plugin_config != new.spec.names.device_plugin_config
-
-
-def _allocation(step: Step, old: Pool, new: Pool) -> Change:
-    claims, nodes = new.spec.allocation is Allocation.DRA, impact(new.nodes)
-    return Change(
-        *of(step.after, new),
-        ChangeClass.RECREATE,
-        "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
-        "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must be "
-        "recreated",
-        "reverting is the same the other way round",
-        nodes=nodes,
-        capacity=capacities(old, new),
-        pods=pods_on(step.before, old, nodes.count),
-        needs_drain=True,
-        windows=new.windows,
-    )
 
 
 def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) -> Change:
@@ -503,37 +497,13 @@ def _reads_other_key(step: Step, moved: Transition) -> bool:
 
 
 def _key(part: Pool) -> str:
-    """What nodes read: with another key their units change as late as their labels do."""
+    """Return the key that nodes read. With another key their units change as late as their labels do."""
     return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
 
 
-def _asked_otherwise(step: Step, old: Pool, new: Pool) -> Change:
-    """A pod's resources cannot be changed, so one that asks by an old name waits for ever."""
-    asked, asks = _asked(old), _asked(new)
-    gone, come, other = _keys(asked, asks)
-    effects = [
-        f"new pods that ask for {names(gone)} are not admitted" if gone else "",
-        f"pods may ask for {names(come)}" if come else "",
-        f"a container may ask for {'one' if asks[other[0]] else 'several'} of {names(other)}" if other else "",
-    ]
-    return Change(
-        *of(step.after, new),
-        ChangeClass.ADMISSION if gone or other else ChangeClass.QUOTA,
-        "the pool hands out other units" if gone or come else "the pool hands out its units otherwise",
-        "; ".join(filter(None, effects)),
-        capacity=capacities(old, new),
-    )
-
-
 def _asked(pool: Pool) -> dict[str, bool]:
-    """What pods ask the pool's units by, and whether a container may ask for one alone."""
+    """Return the names by which pods ask for units, each with whether a container may ask for just one."""
     return {unit.asked_as or unit.name: refuses_more_than_one(pool, unit) for unit in pool.units}
-
-
-def _keys(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[list[str], list[str], list[str]]:
-    """The keys that go, that come, and whose value is another one."""
-    gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
-    return gone, come, [key for key in new if key in old and new[key] != old[key]]
 
 
 def is_partitioned_anew(moved: Transition) -> bool:
@@ -561,7 +531,7 @@ def _mig_config(pool: Pool) -> str | None:
 
 
 def _division(pool: Pool) -> object:
-    """What each GPU of a node becomes; None where none is divided."""
+    """Return the division of a node's GPUs, or None if no GPU is divided."""
     match pool.sharing:
         case Mig():
             return pool.gpu.id, _instances(pool)
@@ -597,7 +567,24 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """Nodes that come from a pool that stays are told of with that pool."""
     yield from (_departed(step, old, new, leaving) for leaving in departures(step, old, new))
     yield from (_arrived(step, old, new, coming) for coming in arrivals(step, old, new))
-    yield from _counted(step, old, new)
+    one, other = old.nodes, new.nodes
+    planned, now = old.spec.nodes.count, new.spec.nodes.count
+    texts = []
+    if old.gpu.id != new.gpu.id:
+        texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
+    if planned != now:
+        texts.append(f"the plan counts {count(now, 'node')}, not {planned}")
+    if one.gpus_per_node != other.gpus_per_node:
+        texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
+    if one.name_pattern != other.name_pattern:
+        texts.append(_chosen(new))
+    if one.selector != other.selector:
+        texts.append("nodes are chosen by other labels")
+    elif not texts and set(one.names) != set(other.names):
+        texts.append("its nodes are others")
+    if texts:
+        effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
+        yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
     yield from _boards(step, old, new)
 
 
@@ -642,7 +629,14 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
     nodes, to, passage = leaving.nodes, leaving.to, _passage(step, old, leaving.to, moves(old, leaving))
     is_partitioned = passage.is_partitioned
     if to is None and step.before.cluster.spec.node_labels is step.after.cluster.spec.node_labels is NodeLabels.NODE:
-        return _left_as_labelled(step, new, nodes)
+        return Change(
+            *of(step.after, new),
+            ChangeClass.ADMISSION,
+            f"{verb(nodes, 'leaves', 'leave')} the pool for none",
+            "labels and taints stay on them until somebody takes them away",
+            nodes=nodes,
+            windows=new.windows,
+        )
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
         if not nodes.names:
@@ -659,18 +653,6 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
         nodes=nodes,
         also=about(to) if to is not None else (),
         pods=pods_on(step.before, old, nodes.count) if passage.drains else 0,
-    )
-
-
-def _left_as_labelled(step: Step, pool: Pool, nodes: NodeImpact) -> Change:
-    """Node objects that leave Git are not pruned, nor are labels on them."""
-    return Change(
-        *of(step.after, pool),
-        ChangeClass.ADMISSION,
-        f"{verb(nodes, 'leaves', 'leave')} the pool for none",
-        "labels and taints stay on them until somebody takes them away",
-        nodes=nodes,
-        windows=pool.windows,
     )
 
 
@@ -703,30 +685,8 @@ def _handed_over(step: Step, old: Pool | None, new: Pool, passage: Passage, text
     )
 
 
-def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """What the plan counts, and how nodes are chosen; what that does to nodes is said of those that come and go."""
-    one, other = old.nodes, new.nodes
-    planned, now = old.spec.nodes.count, new.spec.nodes.count
-    texts = []
-    if old.gpu.id != new.gpu.id:
-        texts.append(f"the GPUs are {new.gpu.id}, not {old.gpu.id}")
-    if planned != now:
-        texts.append(f"the plan counts {count(now, 'node')}, not {planned}")
-    if one.gpus_per_node != other.gpus_per_node:
-        texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
-    if one.name_pattern != other.name_pattern:
-        texts.append(_chosen(new))
-    if one.selector != other.selector:
-        texts.append("nodes are chosen by other labels")
-    elif not texts and set(one.names) != set(other.names):
-        texts.append("its nodes are others")
-    if texts:
-        effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
-        yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
-
-
 def _chosen(pool: Pool) -> str:
-    """How nodes come to the pool that has no pattern any more, or another one."""
+    """Return the way, in words, in which nodes come to a pool whose pattern changed."""
     if pool.nodes.name_pattern:
         return f"the nodes' names match `{pool.nodes.name_pattern}`"
     if pool.nodes.are_by_board:
@@ -737,24 +697,25 @@ def _chosen(pool: Pool) -> str:
 # --- Who may use the pool, and how -------------------------------------------------------------------------------
 
 
-def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    if old.spec.placement is not new.spec.placement and step.after.scheduler.supports("placement"):
-        how = new.spec.placement.value if new.spec.placement is not None else "as the scheduler does by itself"
-        what = f"pods are placed otherwise: {how}"
-        yield Change(*of(step.after, new), ChangeClass.ADMISSION, what, "new pods go to other nodes")
-
-
 def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
     evicts, nodes = _evict(come), impact(new.nodes)
     closes = bool(new.barrier) and not old.barrier
+    effect = "other pods may come to the nodes; those there stay"
+    if evicts:
+        effect = "pods that do not tolerate it are evicted at once"
+    elif closes:
+        effect = (
+            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
+            "included; those there stay until they end"
+        )
     if gone or come:
         place = next((taint.at for taint in come if taint.is_default), None)
         yield Change(
             *of(step.after, new, place),
             ChangeClass.DESTRUCTIVE if evicts else ChangeClass.TAINT if closes else ChangeClass.ADMISSION,
             "; ".join(listed(("loses", [*map(_taint, gone)]), ("gets", [*map(_taint, come)]))),
-            _taints_do(evicts=evicts, closes=closes),
+            effect,
             "reverting lets pods in again, and brings none back" if evicts else REVERT,
             nodes=nodes,
             pods=pods_on(step.before, old, nodes.count) if evicts else 0,
@@ -764,17 +725,6 @@ def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         )
     elif [*map(taint_key, old.taints)] != [*map(taint_key, new.taints)]:
         yield Change(*of(step.after, new), ChangeClass.METADATA, "taints are listed in another order")
-
-
-def _taints_do(*, evicts: bool, closes: bool) -> str:
-    if evicts:
-        return "pods that do not tolerate it are evicted at once"
-    if closes:
-        return (
-            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
-            "included; those there stay until they end"
-        )
-    return "other pods may come to the nodes; those there stay"
 
 
 def _without(taints: Iterable[Taint], others: Iterable[Taint]) -> list[Taint]:
@@ -790,70 +740,10 @@ def _taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _labels(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    gone, come, other = _keys(old.spec.node_labels, new.spec.node_labels)
-    moves = gone or other
-    if moves or come:
-        yield Change(
-            *of(step.after, new),
-            ChangeClass.ADMISSION if moves else ChangeClass.METADATA,
-            "; ".join(
-                listed(("loses the node label", gone), ("changes the node label", other), ("gets the node label", come))
-            ),
-            "pods that choose nodes by it find others; those there stay" if moves else NOTHING_RUNS,
-            nodes=impact(new.nodes),
-            windows=new.windows,
-        )
-
-
-def _topology(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    """Levels of a Topology never change, nor do labels, tolerations and Topology of a ResourceFlavor that names one.
-
-    (`apis/kueue/v1beta2/{topology,resourceflavor}_types.go` of Kueue, rules of the CRDs.)
-    """
-    scheduler = step.after.scheduler
-    if old.spec.topology == new.spec.topology or not scheduler.supports("topology"):
-        return
-    change_class = ChangeClass.RECREATE if old.spec.topology else ChangeClass.ADMISSION
-    if not scheduler.has_topologies:  # a page says it, and nothing obeys that
-        change_class = ChangeClass.METADATA
-    yield Change(
-        *of(step.after, new),
-        change_class,
-        f"topology is {names(new.spec.topology)}" if new.spec.topology else "topology is taken away",
-        "the scheduler's objects of the pool must be deleted and recreated"
-        if change_class is ChangeClass.RECREATE
-        else "gangs are placed otherwise; those that run stay",
-    )
-
-
-def _disruption(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    one, other, applier = old.spec.disruption, new.spec.disruption, find_applier_to_nodes(step.after, new)
-    if applier is None:
-        return
-    is_watched = applier.runs_hooks and _guarded(one.guard) != _guarded(other.guard)
-    texts = [
-        f"approval is {other.approval}" if one.approval is not other.approval else "",
-        "windows change" if applier.keeps_windows and one.windows != other.windows else "",
-        "what watches over a disruption changes" if is_watched else "",
-    ]
-    if any(texts):
-        effect = f"changes of the pool are applied at other times; {NOTHING_RUNS}"
-        yield Change(*of(step.after, new), ChangeClass.METADATA, "; ".join(filter(None, texts)), effect)
-
-
-def _guarded(guard: Guard | None) -> tuple[str, int] | None:
-    return (guard.image, seconds(guard.timeout)) if guard else None
-
-
 _JUDGES: Final[Mapping[str, Callable[[Step, Pool, Pool], Iterator[Change]]]] = {
     "sharing": _sharing,
     "nodes": _nodes,
-    "placement": _placement,
     "taints": _taints,
-    "nodeLabels": _labels,
-    "topology": _topology,
-    "disruption": _disruption,
     "names": _names,
 }
-"""What each field of a pool does where it changes."""
+"""The judges of those fields of a pool for which nodes are looked at."""

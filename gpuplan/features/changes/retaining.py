@@ -16,7 +16,7 @@ from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of, is_object, to_yaml
-from gpuplan.compiler.manifests.kinds import Kind, get_kind
+from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.planning.layouts import content_hash
@@ -26,7 +26,6 @@ from gpuplan.compiler.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Layout,
-    LayoutEntry,
     Mig,
     Plan,
     RetainedDevicePluginConfig,
@@ -77,7 +76,7 @@ class Leftover(NamedTuple):
 
 
 class Retention(Value):
-    """What the working tree lacks to be a safe step from what was, and what it retains beyond that.
+    """The documents that the working tree lacks for a safe step, and those that it retains for nothing.
 
     Both are empty where ``report`` has other errors than `_OWN`. ``doubts`` are why a list of nodes is no proof of what
     none of them names; None without a list.
@@ -124,15 +123,12 @@ def retain(
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            evidence = None if nodes is None else Evidence(old, nodes, plan, listed, _queues_of(old))
+            made = frozenset(made.identity for made in kueue.render(old) if isinstance(made, Manifest))
+            evidence = None if nodes is None else Evidence(old, nodes, plan, listed, made)
             doubts = evidence.doubts if evidence is not None else None
             missing += keepers(old, plan, evidence)
             left += leftovers(old, plan, evidence)
     return Retention(report, against, tuple(missing), tuple(left), doubts)
-
-
-def _queues_of(plan: Plan) -> frozenset[Identity]:
-    return frozenset(artifact.identity for artifact in kueue.render(plan) if isinstance(artifact, Manifest))
 
 
 def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Keeper]:
@@ -145,16 +141,17 @@ def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
         is_moved = needed.named.label == POOL_LABEL
-        is_lost = needed.named not in made and not _is_unnamed(needed, old, evidence)
+        label, value = needed.named
+        is_given = any(part.labels.get(label) == value for part in old.parts)
+        # Whether a list shows that no node names what no pool gives.
+        is_unnamed = label and not is_given and evidence is not None and evidence.naming(label, str(value)) == ()
+        is_lost = needed.named not in made and not is_unnamed
         if is_moved or (needed.named not in retained and (needed.is_left or is_lost)):
-            yield _keeper(new.cluster.name, needed, taken)
-
-
-def _is_unnamed(needed: _Needed, old: Plan, evidence: Evidence | None) -> bool:
-    """Whether a list shows that no node names what no pool gives."""
-    label, name = needed.named
-    is_given = any(part.labels.get(label) == name for part in old.parts)
-    return bool(label) and not is_given and evidence is not None and evidence.naming(label, str(name)) == ()
+            name = document_name(needed.document, taken)
+            taken.add(name)
+            text = to_yaml(document("Retained", name, needed.spec))
+            path = f"{_folder(new.cluster.name)}{name}.yaml"
+            yield Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
 
 
 def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...]:
@@ -200,7 +197,7 @@ class Named(NamedTuple):
 
 
 class _Definition(NamedTuple):
-    """What is named; ``content`` decides whether two are the same.
+    """The meaning of a name. Two definitions with one ``content`` are the same.
 
     The place is not known of an object that a back end makes.
     """
@@ -211,7 +208,7 @@ class _Definition(NamedTuple):
 
 
 def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
-    """What the policies make themselves; all objects if asked for."""
+    """Yield the definitions that the policies make themselves, with all objects if asked for."""
     bare = replace(plan, retained=())
     for layout in bare.mig_layouts:
         yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), _content(layout), layout.at)
@@ -225,27 +222,27 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
                     yield _Definition(Named("", artifact.identity), artifact.body, None)
 
 
-def _definition(
-    what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject,
-) -> _Definition:
-    match what:
+def _definition(retained: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject) -> _Definition:
+    match retained:
         case RetainedLayout():
-            named = Named(MIG_CONFIG_LABEL, what.spec.config_name)
-            return _Definition(named, _content(what.layout), what.at / "configName")
+            named = Named(MIG_CONFIG_LABEL, retained.spec.config_name)
+            return _Definition(named, _content(retained.layout), retained.at / "configName")
         case RetainedDevicePluginConfig():
-            return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
+            return _Definition(
+                Named(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key), to_yaml(retained.config), retained.at / "key"
+            )
         case RetainedNodes():
-            named = _of_nodes(what.spec.pool, what.spec.name_pattern, what.nodes.names)
-            return _Definition(named, what.spec, what.at / "pool")
+            named = _of_nodes(retained.spec.pool, retained.spec.name_pattern, retained.nodes.names)
+            return _Definition(named, retained.spec, retained.at / "pool")
         case RetainedObject():
-            at = what.at / "manifest" / "metadata" / "name"
-            return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
+            at = retained.at / "manifest" / "metadata" / "name"
+            return _Definition(Named("", identity_of(retained.spec.manifest)), retained.spec.manifest, at)
         case _:
-            assert_never(what)
+            assert_never(retained)
 
 
 def _content(layout: Layout) -> tuple[str, str]:
-    """What a name of an entry stands for, whoever gave it."""
+    """Return the content that an entry's name stands for."""
     return content_hash(layout.entries), layout.gpu.id
 
 
@@ -266,21 +263,7 @@ class _Needed(NamedTuple):
 
 
 def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """What nodes name and what Kueue holds on to. Queues of namespaces that are no tenant's any more go with those."""
-    yield from _layouts(old, new)
-    yield from _configs(old, new)
-    yield from _nodes(old, new)
-    namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
-    manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
-    for manifest in manifests:
-        identity = manifest.identity
-        kind = get_kind(identity.group, identity.kind)
-        if kind.needed_until and identity.namespace in ("", *namespaces):
-            yield _object(manifest, kind)
-
-
-def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """All entries, for nodes may still name one that no pool uses any more."""
+    """Yield what nodes name and what Kueue holds. Queues go with a namespace that no tenant has any more."""
     sizes: dict[str, int] = {}
     layouts = {layout.config_name: layout for layout in old.mig_layouts if old.may_be_divided_by(layout)}
     for part in old.parts:
@@ -291,10 +274,24 @@ def _layouts(old: Plan, new: Plan) -> Iterator[_Needed]:
     for name in sorted(layouts):
         spec = entry_spec(layouts[name], sizes.get(name, 0))
         yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
+    yield from _configs(old, new)
+    yield from _nodes(old, new)
+    namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
+    manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
+    for manifest in manifests:
+        identity = manifest.identity
+        kind = get_kind(identity.group, identity.kind)
+        if kind.needed_until and identity.namespace in ("", *namespaces):
+            body = dict(manifest.body)
+            if kind.takes_work:
+                body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
+            until = kind.needed_until.replace("NAME", identity.name).replace("SPACE", identity.namespace)
+            parts = (identity.kind.lower(), *filter(None, (identity.namespace, identity.name)))
+            yield _Needed(Named("", identity), "-".join(parts), {"object": {"manifest": body}, "until": until})
 
 
 def entry_spec(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
-    """What retains the entry of a layout; on nodes with so many GPUs, where it leaves some whole."""
+    """Return the spec that retains a layout's entry, for nodes with so many GPUs."""
     name = layout.config_name
     division = {"configName": name, "gpu": layout.gpu.id, **_division(layout, gpus_per_node)}
     return {"migLayout": division, "until": _no_node(MIG_CONFIG_LABEL, name)}
@@ -305,22 +302,21 @@ def _entries_in_use(plan: Plan) -> set[str]:
 
 
 def _division(layout: Layout, gpus_per_node: int) -> dict[str, Any]:
-    """How the policy language says it: shortly, where all GPUs are divided alike."""
+    """Return a layout in the policy language, in the short form if all GPUs are divided alike."""
     first, *others = layout.entries or (None,)
     if first is not None and not others and first.gpus is None and first.mig_enabled:
         return {"instances": dict(first.instances)}
-    division: dict[str, Any] = {"devices": [_devices(entry) for entry in layout.entries]}
+    devices = [
+        {
+            "gpus": "all" if entry.gpus is None else list(entry.gpus),
+            **({"instances": dict(entry.instances)} if entry.instances else {}),
+            **({} if entry.mig_enabled else {"enabled": False}),
+        }
+        for entry in layout.entries
+    ]
+    division: dict[str, Any] = {"devices": devices}
     named = {index for entry in layout.entries for index in entry.gpus or range(gpus_per_node)}
     return division if named.issuperset(range(gpus_per_node)) else division | {"gpusPerNode": gpus_per_node}
-
-
-def _devices(entry: LayoutEntry) -> dict[str, Any]:
-    devices: dict[str, Any] = {"gpus": "all" if entry.gpus is None else list(entry.gpus)}
-    if entry.instances:
-        devices["instances"] = dict(entry.instances)
-    if not entry.mig_enabled:
-        devices["enabled"] = False
-    return devices
 
 
 def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
@@ -331,38 +327,35 @@ def _configs(old: Plan, new: Plan) -> Iterator[_Needed]:
     kept = {item.spec.key: item.config for item in old.retained_plugin_configs}
     lost = {key: config for key, config in kept.items() if made.get(key, config) != config}
     configs = {key: configuration(part, strategy) for key, part in parts.items()} | lost
-    for key in sorted(configs.keys() - _keys_with(new, lost)):
+    # Pools have these keys once what says their own names' meaning is retained again.
+    meant = [
+        part._replace(keys=part.keys._replace(meaning=lost[part.keys.own]))
+        for part in new.parts
+        if part.keys.own in lost
+    ]
+    for key in sorted(configs.keys() - ({*map(key_of, meant)} - lost.keys())):
         is_left = made.get(key, configs[key]) != configs[key]
         named = Named(DEVICE_PLUGIN_CONFIG_LABEL, key)
         yield _Needed(named, key_document(key), key_spec(new, key, configs[key]), is_left)
 
 
 def key_document(key: str) -> str:
-    """What the document is called that retains a key, if it can be."""
+    """Return the preferred name of the document that retains a key."""
     return f"device-plugin-{key}"
 
 
 def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, Any]:
-    """What retains a key, in a plan that may have the pool whose name it is."""
-    return {"devicePluginConfig": {"key": key, "config": dict(config)}, "until": _until_left(plan, key)}
-
-
-def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
-    """The keys that pools have once these are retained again which say what the pools' own names mean."""
-    parts = [part for part in plan.parts if part.keys.own in meanings]
-    found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.keys.own]))) for part in parts}
-    return found - meanings.keys()
-
-
-def _until_left(plan: Plan, key: str) -> str:
-    """A pool's own name means what is retained as long as the pool does otherwise: without it, labels would move."""
+    """Return the spec that retains a key, in a plan that may have the pool of that name."""
     pool = next((pool for pool in plan.pools if pool.keys.own == key), None)
     again = f"pool `{pool.name}` is removed or shares its GPUs so again, and " if pool is not None else ""
-    return again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)
+    return {
+        "devicePluginConfig": {"key": key, "config": dict(config)},
+        "until": (again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)),
+    }
 
 
 def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
-    """What nodes keep on their way from one pool to another, so that no order of two folders takes it from them."""
+    """Yield the labels that nodes keep on their way to another pool, whichever of two folders is synced first."""
     for moved in letting_go(Step(old, new)):
         name, nodes = moved.was.name, moved.was.nodes
         listed = f"`kubectl get nodes -l {POOL_LABEL}={name}` lists"
@@ -387,28 +380,10 @@ def _no_node(label: str, value: str) -> str:
     return f"`kubectl get nodes -l {label}={value}` lists no node"
 
 
-def _object(manifest: Manifest, kind: Kind) -> _Needed:
-    namespace, name = manifest.namespace, manifest.name
-    body = dict(manifest.body)
-    if kind.takes_work:
-        body["spec"] = {"stopPolicy": "Hold", **body["spec"]}
-    until = kind.needed_until.replace("NAME", name).replace("SPACE", namespace)
-    parts = (manifest.kind.lower(), *filter(None, (namespace, name)))
-    return _Needed(Named("", manifest.identity), "-".join(parts), {"object": {"manifest": body}, "until": until})
-
-
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 _HEADER: Final = "# Written by gpuplan retain, whose --prune removes it unless it was edited: "
 _LONGEST_NAME: Final = 63
-
-
-def _keeper(cluster: str, needed: _Needed, taken: set[str]) -> Keeper:
-    name = document_name(needed.document, taken)
-    taken.add(name)
-    text = to_yaml(document("Retained", name, needed.spec))
-    path = f"{_folder(cluster)}{name}.yaml"
-    return Keeper(path, f"{_HEADER}{_digest(text)}\n{text}", str(needed.named))
 
 
 def _folder(cluster: str) -> str:
@@ -427,17 +402,11 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _is_ours(text: str) -> bool:
-    """Whether a file holds what was written; line ends may have been changed by Git."""
-    header, _, rest = text.replace("\r\n", "\n").partition("\n")
-    return header == _HEADER + _digest(rest)
-
-
 # --- What is left over -------------------------------------------------------------------------------------------
 
 
 def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Leftover]:
-    """What was not made by the policies of the revision, or is made by those of now; what keys hang on stays."""
+    """Yield the documents for what the revision did not make or the policies make now, unless keys depend on them."""
     now = _needless(new, _defined(new, with_objects=True))
     before = {needed.named for needed in _configs(old, new)}
     before |= {found.named for found in _defined(old, with_objects=True) if not found.named.label}
@@ -451,31 +420,32 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
             continue
         if not _decides_keys(new, item.what) and (named not in before or named in now):
             file = item.at.locate().file
-            is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
+            header, _, rest = file.text.replace("\r\n", "\n").partition("\n")  # Git may have changed line ends
+            is_ours = file.path.startswith(_folder(new.cluster.name)) and header == _HEADER + _digest(rest)
             needing = evidence.needing(item.what, new) if evidence is not None else None
             until, is_object = "" if named in now else item.spec.until, isinstance(item.what, RetainedObject)
             yield Leftover(file.path, str(named), until, is_ours, needing, is_object)
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:
-    """What need not be retained as well. A layout that no pool uses may be removed any day, so it may be retained."""
+    """Return the definitions that need no retaining. A layout that no pool uses may go, and may be retained."""
     unused = {layout.config_name for layout in plan.mig_layouts} - _entries_in_use(plan)
     found = {item.named: item for item in defined}
     return {named: item for named, item in found.items() if named.label != MIG_CONFIG_LABEL or named.name not in unused}
 
 
-def _decides_keys(plan: Plan, what: object) -> bool:
+def _decides_keys(plan: Plan, retained: object) -> bool:
     """Whether a document says what a pool's own name means, so that without it nodes of the pool get other labels."""
-    if not isinstance(what, RetainedDevicePluginConfig):
+    if not isinstance(retained, RetainedDevicePluginConfig):
         return False
-    return any(pool.keys.own == what.spec.key and hangs_on_retained(pool) for pool in plan.pools)
+    return any(pool.keys.own == retained.spec.key and hangs_on_retained(pool) for pool in plan.pools)
 
 
 # --- What is retained and made as well ---------------------------------------------------------------------------
 
 
 def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
-    """What is retained beside another definition of the same name; for plans without errors, since it renders them."""
+    """Yield findings on what is retained beside a definition of the same name. The plan must be free of errors."""
     has_objects = any(isinstance(item.what, RetainedObject) for item in plan.retained)
     known = {found.named: found for found in _defined(plan, with_objects=has_objects)}
     needless, retained = _needless(plan, known.values()), dict[Named, _Definition]()
@@ -489,14 +459,14 @@ def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
             yield _report(plan, found, made)
 
 
-def _report(plan: Plan, found: _Definition, other: _Definition) -> Diagnostic:
+def _report(plan: Plan, definition: _Definition, other: _Definition) -> Diagnostic:
     """Objects are never the same: two documents for one would be written twice."""
-    is_same = bool(found.named.label) and found.content == other.content
+    is_same = bool(definition.named.label) and definition.content == other.content
     rule = RETAINED_FOR_NOTHING if is_same else RETAINED_CONTRADICTED
-    how = "just so as well" if is_same else "otherwise as well" if found.named.label else "from the policies, too"
+    how = "just so as well" if is_same else "otherwise as well" if definition.named.label else "from the policies, too"
     finding = Finding(
-        found.at or plan.cluster.at,
-        f"`{found.named.name}` is retained, and made {how}",
+        definition.at or plan.cluster.at,
+        f"`{definition.named.name}` is retained, and made {how}",
         label="not needed" if is_same else "one name for two",
         related=(Label(other.at, "made here"),) if other.at else (),
         help="delete the document" if is_same else "delete the document, or give the other one another name",

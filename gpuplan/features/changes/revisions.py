@@ -15,7 +15,7 @@ from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.documents import find_folders
 from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.pipeline.loading import OVERLAYS, Repository, load_tree
-from gpuplan.features.changes.git import SHORT, WITH_A_FOLDER, git, run, said, text
+from gpuplan.features.changes.git import SHORT, WITH_A_FOLDER, complaint, git, run, text
 from gpuplan.features.changes.git_tree import GitTree
 
 
@@ -30,25 +30,15 @@ class Revision(NamedTuple):
 def find_revision(root: Path, name: str) -> Revision | None:
     """The commit of this name in the Git repository around a folder; None when there is none."""
     commit = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return None if commit is None else Revision(name, text(commit), _folder(root))
+    repository = find_repository(root)
+    folder = repository.prefix if repository else ""
+    return None if commit is None else Revision(name, text(commit), folder)
 
 
 def get_revision(root: Path, name: str) -> Revision:
     """The commit of this name; trouble when there is none."""
     if not is_in_git(root):
         raise GpuplanError(f"`{name}` is looked for in Git, and `{root}` is in no Git repository", WITH_A_FOLDER)
-    _refuse_stand_in(root, name)
-    found = find_revision(root, name) if name and not name.startswith("-") else None
-    if found is None:
-        raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
-    return found
-
-
-def _refuse_stand_in(root: Path, name: str) -> None:
-    """Raise `GpuplanError` if the platform's folder is a link or a submodule: a commit says where these lead.
-
-    Whose revisions are meant is plain to whoever stands in the folder itself.
-    """
     link = find_link(root)
     if link:
         leads = os.path.relpath(os.path.realpath(root))
@@ -61,6 +51,10 @@ def _refuse_stand_in(root: Path, name: str) -> None:
         if listed and listed.startswith(_SUBMODULE):
             message = f"`{root}` is in the submodule `{way}`, and `{name}` would be one of its own revisions"
             raise GpuplanError(message, f"run it there: `cd {root}`")
+    found = find_revision(root, name) if name and not name.startswith("-") else None
+    if found is None:
+        raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
+    return found
 
 
 _SUBMODULE: Final = b"160000 "
@@ -83,7 +77,7 @@ def is_in_git(root: Path) -> bool:
     """Whether a folder is in the work tree of a Git repository; trouble when git says neither."""
     done = run(root, "rev-parse", "--is-inside-work-tree")
     if done.returncode and b"not a git repository" not in done.stderr:
-        raise GpuplanError(f"git cannot read the repository of `{root}`: it says {said(done)}", WITH_A_FOLDER)
+        raise GpuplanError(f"git cannot read the repository of `{root}`: it says {complaint(done)}", WITH_A_FOLDER)
     return done.stdout.strip() == b"true"
 
 
@@ -115,11 +109,6 @@ def _is_shallow(root: Path) -> bool:
     return git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
 
 
-def _folder(root: Path) -> str:
-    repository = find_repository(root)
-    return repository.prefix if repository else ""
-
-
 # --- What gpuplan wrote ------------------------------------------------------------------------------------------
 
 
@@ -141,7 +130,7 @@ class Unadded(NamedTuple):
 
 
 def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
-    """Which of a folder's files Git does not track; None where there is no Git repository, or no git."""
+    """Return the files of a folder that Git does not track, or None without a Git repository or without git."""
     repository = find_repository(folder)
     if repository is None:
         return None

@@ -22,7 +22,7 @@ from gpuplan.compiler.planning.pools import clashes, is_alike, is_configured_ali
 
 
 class StepKind(StrEnum):
-    """What a step does."""
+    """The purpose of a step."""
 
     PREPARE = "prepare"
     """The other way of sharing is made known; no node uses it yet."""
@@ -37,7 +37,7 @@ class StepKind(StrEnum):
 
 
 class Level(NamedTuple):
-    """How many units a pool has before a step, while its nodes are away, and after it."""
+    """The number of a pool's units before a step, while its nodes are away, and after the step."""
 
     unit: str
     before: int
@@ -47,14 +47,14 @@ class Level(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What nodes had before, and name until their label moves: a key of the device plugin's file, or a MIG entry."""
+    """A key of the device plugin's file, or a MIG entry, that nodes name until their label moves."""
 
     label: str
     value: str
 
 
 class Defined(NamedTuple):
-    """What is defined as a rollout is planned.
+    """The names that are defined when a rollout is planned.
 
     ``keys`` are those of the device plugin's file. ``elsewhere`` are keys and entries that other pools have, or other
     documents retain. ``kept`` is what an earlier rollout, or this one up to now, has retained.
@@ -66,7 +66,7 @@ class Defined(NamedTuple):
 
 
 class RolloutState(NamedTuple):
-    """What the policy says of a pool: its own sharing and, during a rollout, that of the nodes ``moved``.
+    """The policy of a pool in a step: its own sharing and, during a rollout, that of the nodes ``moved``.
 
     ``retains_name`` says that a document tells what the pool's own name means in the device plugin's file, as long as
     the pool does otherwise; ``kept`` is what nodes may name that have been led away from it.
@@ -123,7 +123,7 @@ class Refusal(NamedTuple):
     shortages: tuple[Shortage, ...]
 
     def find_nodes_missing(self, shortage: Shortage) -> int | None:
-        """How many more nodes would make up for a shortage; None where nodes on the way have none of the unit."""
+        """Return the number of nodes that would make up for a shortage, or None if nodes on the way lack the unit."""
         units = [part.find_unit(shortage.unit) for part in (*self.pool.parts, self.target)]
         least = min(0 if unit is None else unit.per_node for unit in units)
         return ceil(shortage.guaranteed / least) + 1 - self.pool.nodes.count if least else None
@@ -241,24 +241,24 @@ class _Way(NamedTuple):
         retains = _has_other_key(self.home) or not (self.pool.keys.by_content or is_alike_known)
         gone = [self.pool.rollout.moved] if self.pool.rollout else []
         return RolloutState(
-            self.home.sharing, self.aim.sharing, (), retains, self._left(gone, (self.home, self.aim), retains=retains)
+            self.home.sharing, self.aim.sharing, (), retains, self._gone(gone, (self.home, self.aim), retains=retains)
         )
 
     @property
     def settled(self) -> RolloutState:
         retains = _has_other_key(self.target)
-        kept = self._left((*self.begun_parts, self.aim), (self.target,), retains=retains)
+        kept = self._gone((*self.begun_parts, self.aim), (self.target,), retains=retains)
         return RolloutState(self.aim.sharing, None, (), retains, kept)
 
     @property
     def begun_parts(self) -> tuple[Pool, ...]:
-        """What nodes have had before they go where they go now."""
+        """The parts that nodes come from."""
         rollout = self.pool.rollout
         is_other = rollout is not None and rollout.moved.sharing is not self.aim.sharing
         return (rollout.moved, self.home) if rollout is not None and is_other else (self.home,)
 
-    def _left(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
-        """What the ones had that the others do not, and that nothing else defines."""
+    def _gone(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
+        """Return the names of the parts that go, without those of the parts that stay or of other documents."""
         there = {left for part in stay for left in _named(part)}
         there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own)} if retains else set()
         found = (*self.defined.kept, *(left for part in gone for left in _named(part)))
@@ -275,7 +275,7 @@ def _has_other_key(part: Pool) -> bool:
 
 
 def _named(part: Pool) -> tuple[Left, ...]:
-    """What the labels of nodes name that has to be in a file; that MIG is off is always in it."""
+    """Return the names in nodes' labels that must be in a file. The entry without MIG is always there."""
     labels = [DEVICE_PLUGIN_CONFIG_LABEL, *([MIG_CONFIG_LABEL] if isinstance(part.sharing, Mig) else [])]
     return tuple(Left(label, part.labels[label]) for label in labels)
 
@@ -304,23 +304,18 @@ def _steps(
             state = way.settled
             yield _quiet(StepKind.SETTLE, state)
     if state.rollout is not None or state.kept:
-        yield _forgotten(way, state)
+        part = way.home if state.sharing is way.home.sharing else way.target
+        retains = _has_other_key(part)
+        gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
+        if state.rollout is not None and way.pool.rollout is not None:
+            gone.add(_key(way.pool.rollout.moved))
+        stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
+        end = RolloutState(state.sharing, None, (), retains, ())
+        yield _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool = False) -> RolloutStep:
     return RolloutStep(kind, (), None, state, (), changes_file)
-
-
-def _forgotten(way: _Way, state: RolloutState) -> RolloutStep:
-    """The end: the pool without a rollout, and what nodes named on the way no longer defined."""
-    part = way.home if state.sharing is way.home.sharing else way.target
-    retains = _has_other_key(part)
-    gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
-    if state.rollout is not None and way.pool.rollout is not None:
-        gone.add(_key(way.pool.rollout.moved))
-    stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
-    end = RolloutState(state.sharing, None, (), retains, ())
-    return _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _batches(

@@ -14,6 +14,7 @@ from typing import Any, Final
 from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.documents import Document, Layer, read_text
@@ -61,7 +62,7 @@ from gpuplan.features.changes.rollout import (
 
 
 class Wish(NamedTuple):
-    """What is asked for. ``to`` is empty for the target of the rollout under way, and where nodes go ``back``.
+    """The wish of the user. ``to`` is empty for the target of the rollout under way, and if nodes go ``back``.
 
     ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
     nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
@@ -76,7 +77,7 @@ class Wish(NamedTuple):
 
 
 class Action(StrEnum):
-    """What to do with a file."""
+    """The action on a file."""
 
     WRITE = "write"
     """It has this text and no other."""
@@ -87,7 +88,7 @@ class Action(StrEnum):
 
 
 class Edit(NamedTuple):
-    """How the overlay says a step; ``path`` is relative to the repository's root."""
+    """The edit of the overlay for a step. ``path`` is relative to the repository's root."""
 
     path: str
     action: Action
@@ -116,7 +117,7 @@ class Proposal(NamedTuple):
 
 
 def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
-    """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
+    """Return the configurations of nodes whose MPS daemons restart with a step, which ends every CUDA process there."""
     if not step.changes_file or proposal.plan.cluster.gpu_operator.keeps_plugin_file:
         return ()
     pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
@@ -128,10 +129,6 @@ def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     return tuple(part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in parts)
 
 
-def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:
-    return replace(plan, pools=tuple(other if found is pool else found for found in plan.pools))
-
-
 def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Proposal | None]:
     """The way of a pool of one cluster to another sharing; no proposal where the cluster's policies have errors."""
     report = validate(root, clusters, kustomize="off")
@@ -141,7 +138,14 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     names = _node_names(pool, wish.listed)
     defined = _defined(plan, pool)
     is_settled = bool(defined.kept) and pool.rollout is None
-    sharing = pool.sharing if wish.back or (is_settled and not wish.to) else _target(plan, pool, wish)
+    if wish.back or (is_settled and not wish.to):
+        sharing = pool.sharing
+    elif wish.to:
+        sharing = _named(plan, pool, wish.to)
+    elif pool.rollout is None:
+        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
+    else:
+        sharing = pool.rollout.moved.sharing
     outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
@@ -181,7 +185,7 @@ def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
 
 
 def _limit(pool: Pool, wish: Wish) -> int:
-    """How many nodes may be away at once; a part of the nodes is rounded down, but one always may."""
+    """Return the number of nodes that may be away at once. A percentage is rounded down, but to 1 at least."""
     if wish.max_unavailable:
         number = int(wish.max_unavailable.rstrip("%"))
         return max(number * pool.nodes.count // 100, 1) if wish.max_unavailable.endswith("%") else number
@@ -232,18 +236,13 @@ def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
         else:
             is_its = labels is None or labels.get(POOL_LABEL) == pool.name
         if is_its:
-            yield _checked(name)
+            if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):  # most likely a line of a table
+                shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
+                raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
+            yield name
 
 
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
-
-
-def _checked(name: str) -> str:
-    """What is no node's name is most likely a line of a table; no overlay could name it, either."""
-    if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
-        shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
-        raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
-    return name
 
 
 def _listed(texts: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
@@ -263,14 +262,6 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 # --- The target --------------------------------------------------------------------------------------------------
 
 _COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
-
-
-def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:
-    if wish.to:
-        return _named(plan, pool, wish.to)
-    if pool.rollout is None:
-        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
-    return pool.rollout.moved.sharing
 
 
 def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
@@ -296,7 +287,10 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         raise GpuplanError(
             f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
         )
-    return Mig(at, models.Mig(layout=layout.name, strategy=_strategy(plan, now)), layout, at, None)
+    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
+    usual = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+    strategy = now.spec.strategy if isinstance(now, Mig) else usual
+    return Mig(at, models.Mig(layout=layout.name, strategy=strategy), layout, at, None)
 
 
 def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:
@@ -307,19 +301,12 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
     home = with_meaning(pool.parts[0]._replace(nodes=pool.nodes))
     between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
     known = {(item.code, item.finding.message) for item in judge_plan(plan)}
-    for item in judge_plan(_with(plan, pool, between)):
+    for item in judge_plan(replace(plan, pools=tuple(between if found is pool else found for found in plan.pools))):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
                 f"`--to {wish.to}` would be an error: {item.shown.message}",
                 "; ".join(filter(None, (item.shown.help, f"`gpuplan explain {item.code}` says more"))),
             )
-
-
-def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
-    if isinstance(now, Mig):
-        return now.spec.strategy
-    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
-    return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
 
 
 def _ways(plan: Plan, pool: Pool) -> str:
@@ -342,7 +329,7 @@ def overlay_path(cluster: str, pool: str) -> str:
 
 
 def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator[Edit]:
-    """What the overlay must say after each step.
+    """Yield the edit of the overlay for each step.
 
     An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
     """
@@ -352,11 +339,18 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
     for step in outcome.steps:
-        patch = writing.merge_patch(base, _said(pool, step.state))
+        state = step.state
+        said = {"sharing": _spelt(pool, state.sharing)}
+        if state.rollout is not None:
+            said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+        patch = writing.merge_patch(base, said)
         kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
-            yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
+            notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+            beside = "".join(f"---\n{to_yaml(document)}" for document in kept)
+            text = to_yaml(writing.document("Pool", pool.name, patch)) + notes + beside
+            yield Edit(by_hand, Action.CHANGE, text)
         elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
             yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
         else:
@@ -364,7 +358,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
 
 
 def _layer(plan: Plan, pool: Pool) -> Layer | None:
-    """What the cluster's own overlay says of the pool, if anything."""
+    """Return the layer of the cluster's own overlay for the pool, or None."""
     layer = _document(pool).layers[-1]
     return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
 
@@ -384,40 +378,23 @@ def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: spec[key] for key in _PARTS if key in spec}
 
 
-def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
-    """What the pool's document has to say, beside whatever else it says."""
-    text = to_yaml(writing.document("Pool", pool.name, patch))
-    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
-    return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
-
-
 def _written_by_hand(path: Path, pool: Pool) -> bool:
     """Whether the file says more than steps of a rollout do."""
     if not os.path.lexists(path):
         return False
-    documents, _ = read_text(str(path), path.read_text(encoding="utf-8"))
-    return not all(_is_own(document, pool) for document in documents)
-
-
-def _is_own(document: Document, pool: Pool) -> bool:
-    spec = document.data.get("spec")
-    if not isinstance(spec, dict):
-        return False
-    if document.kind == "Pool":
-        return document.name == pool.name and not set(spec) - set(_PARTS)
-    config = spec.get("devicePluginConfig")
-    key = config.get("key") if isinstance(config, dict) else None
-    return document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
+    for document in read_text(str(path), path.read_text(encoding="utf-8"))[0]:
+        spec = document.data.get("spec")
+        if not isinstance(spec, dict):
+            return True
+        key = section(spec, "devicePluginConfig").get("key")
+        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(_PARTS)
+        is_kept = document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
+        if not (is_step or is_kept):
+            return True
+    return False
 
 
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
-
-
-def _said(pool: Pool, state: RolloutState) -> dict[str, Any]:
-    said = {"sharing": _spelt(pool, state.sharing)}
-    if state.rollout is not None:
-        said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
-    return said
 
 
 def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
@@ -437,12 +414,12 @@ def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
 
 
 def _defined(plan: Plan, pool: Pool) -> Defined:
-    """What nodes find whatever the rollout does, and what an earlier one, or an earlier step, has retained for it."""
+    """Return the names that are defined apart from the rollout, and those that earlier steps retain for it."""
     others = [part for part in plan.parts if part.name != pool.name]
     elsewhere = {part.labels[label] for part in others for label in _RETAINED_LABELS if label in part.labels}
     own: list[Left] = []
     for item in plan.retained:
-        if (left := _left(item)) is None:
+        if (left := _named_by(item)) is None:
             continue
         if not _is_of_rollout(plan, pool, item):
             elsewhere.add(left.value)
@@ -455,9 +432,9 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
 _RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 
-def _left(item: Retained) -> Left | None:
-    """What a document retains, if labels of nodes name it."""
-    match item.what:
+def _named_by(retained: Retained) -> Left | None:
+    """Return the name that a document retains if labels of nodes name it, or None."""
+    match retained.what:
         case RetainedDevicePluginConfig(spec=spec):
             return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
         case RetainedLayout(spec=layout):
@@ -466,10 +443,10 @@ def _left(item: Retained) -> Left | None:
             return None
 
 
-def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
+def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
     """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
-    file, layer = item.at.locate().file.path, _layer(plan, pool)
-    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and has_own(pool, item.what.spec.key)
+    file, layer = retained.at.locate().file.path, _layer(plan, pool)
+    is_its_key = isinstance(retained.what, RetainedDevicePluginConfig) and has_own(pool, retained.what.spec.key)
     is_beside = layer is not None and file == layer.file.path and is_its_key
     return file == overlay_path(plan.cluster.name, pool.name) or is_beside
 
@@ -478,7 +455,7 @@ def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dic
     """The documents of a step that retain something, beside those that other files have."""
     pool = outcome.pool
     wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
-    known = {_left(item): item for item in plan.retained}
+    known = {_named_by(item): item for item in plan.retained}
     taken = {item.name for item in plan.retained}
     for left in wanted:
         if (item := known.get(left)) is None:
@@ -488,15 +465,15 @@ def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dic
             yield dict(item.at.source.data)
 
 
-def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[str, Any]]:
-    """What retains what nodes of the pool name, as it is before the rollout, on its way, or in the end."""
+def _retained(plan: Plan, outcome: RolloutPlan, kept: Left) -> tuple[str, dict[str, Any]]:
+    """Return the name and the spec of the document that retains a name of the pool's nodes."""
     pool = outcome.pool
     parts = (*pool.parts, outcome.target)
-    part = next(part for part in parts if part.labels.get(left.label) == left.value)
-    if left.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
-        return left.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
+    part = next(part for part in parts if part.labels.get(kept.label) == kept.value)
+    if kept.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
+        return kept.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
     config = configuration(part, plan.cluster.gpu_operator.spec.mig_strategy)
-    return retaining.key_document(left.value), retaining.key_spec(plan, left.value, config)
+    return retaining.key_document(kept.value), retaining.key_spec(plan, kept.value, config)
 
 
 # --- Writing -----------------------------------------------------------------------------------------------------
@@ -508,14 +485,14 @@ def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | N
         path = overlay_path(proposal.plan.cluster.name, proposal.outcome.pool.name)
         return f"the step before is not committed yet ({path})"
     for left in _dropped(proposal):
-        if names := _naming(left, listed):
+        if names := [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]:
             verb = "has" if len(names) == 1 else "have"
             return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
     return ""
 
 
 def _dropped(proposal: Proposal) -> tuple[Left, ...]:
-    """What is no longer defined after the first step, retained for the rollout or made by it."""
+    """Return the names that the first step no longer defines."""
     plan, pool = proposal.plan, proposal.outcome.pool
     step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
     if step is None or step.kind is not StepKind.FORGET:
@@ -526,11 +503,6 @@ def _dropped(proposal: Proposal) -> tuple[Left, ...]:
     made = pool.rollout.moved.labels if pool.rollout is not None else {}
     found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
     return tuple(left for left in found if left.value not in stays)
-
-
-def _naming(left: Left, listed: Mapping[str, str] | None) -> list[str]:
-    """The listed nodes that have a label; names alone show none."""
-    return [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]
 
 
 def find_uncommitted(root: Path, proposal: Proposal) -> bool:
@@ -549,8 +521,8 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 
 
 def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
-    """What steps have written so far: of the pool, and what they retain."""
-    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _left(item))}
+    """Return what steps have written so far: parts of the pool, and the retained names."""
+    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _named_by(item))}
     return _parts(_document(pool).data), kept
 
 

@@ -26,10 +26,9 @@ from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.features.changes import clusters
 from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
-from gpuplan.features.changes.gpus import gpu_changes
 from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.features.changes.kinds import stage_of
-from gpuplan.features.changes.layouts import layout_changes
+from gpuplan.features.changes.layouts import gpu_changes, layout_changes
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange
 from gpuplan.features.changes.nodes import count_by_rule
 from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differing, in_order
@@ -37,8 +36,9 @@ from gpuplan.features.changes.operator import operator_changes
 from gpuplan.features.changes.places import Edits, is_of
 from gpuplan.features.changes.pools import pool_changes
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
+from gpuplan.features.changes.tenants import priority_changes, tenant_changes
 from gpuplan.features.changes.waiting import waits
+from gpuplan.features.changes.workloads import workload_changes
 
 
 class ClusterState(NamedTuple):
@@ -80,7 +80,7 @@ def _trace_of_text(trace: Trace) -> Routes:
 def compare(
     before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
 ) -> Comparison:
-    """What differs in all clusters, which are known by name: by cluster, worst first.
+    """Return the differences in all clusters, by cluster name and worst first.
 
     ``nodes`` are those of the only cluster.
     """
@@ -107,26 +107,23 @@ def _known(
     return known(before, plans[0]), known(after, plans[1])
 
 
-def _proof(
-    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
-) -> frozenset[tuple[str, str]] | None:
-    """All that nodes name; None where nobody knows all of it."""
-    if before is None or nodes is None:
-        return None
-    evidence = Evidence(before.plan, nodes, (after or before).plan)
-    return evidence.named if evidence.is_whole else None
-
-
 def _compare(
     cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
 ) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
-    found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
+    evidence = Evidence(before.plan, nodes, (after or before).plan) if before and nodes is not None else None
+    proof = evidence.named if evidence is not None and evidence.is_whole else None
+    found = tuple(differing(cluster, old, new, proof))
     parts = _parts(old.objects, new.objects)
-    placed = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
+    placed = [
+        change for told in _changes(before, after, found, nodes) if (change := _placed(told, found, parts)).folders
+    ]
     explained, left = list[ObjectChange](), list[ObjectChange]()
     for item in found:
-        (explained if _is_explained(item, placed) else left).append(item)
+        # A change explains what is about it up to its own class: what disturbs more has another cause.
+        follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
+        whole = (change for change in placed if rank <= change.change_class.rank)
+        (explained if any(follows or _is_about(change, item) for change in whole) else left).append(item)
     changes = _with_what_follows(sorted(placed, key=_order), explained)
     if before is None or after is None:
         return Comparison(tuple(changes), tuple(left))
@@ -136,21 +133,21 @@ def _compare(
         about = (item for item in found if _is_about(change, item))
         return change._replace(at=edits.cause(change.at, partial(_sources, about, old, new)))
 
-    def located(item: ObjectChange) -> ObjectChange:
-        at = edits.find(_sources((item,), old, new))
-        return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
+    def located(obj: ObjectChange) -> ObjectChange:
+        at = edits.find(_sources((obj,), old, new))
+        return obj._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
 
     waiting = tuple(waits(after.plan, old.objects, new.objects))
     return Comparison(tuple(map(cause, changes)), tuple(map(located, left)), waiting)
 
 
-def _told(
+def _changes(
     before: ClusterState | None,
     after: ClusterState | None,
-    found: Sequence[ObjectChange],
+    objects: Sequence[ObjectChange],
     nodes: Sequence[Node] | None,
 ) -> Iterator[Change]:
-    """What the rules tell of, whether or not an object shows it."""
+    """Yield the changes of all rules, whether or not an object shows them."""
     if before is None or after is None:
         yield from [clusters.added(after.plan)] if after else []
         yield from [clusters.removed(before.plan)] if before else []
@@ -169,7 +166,7 @@ def _told(
         retained_changes,
     ):
         yield from rule(step)
-    yield from workload_changes(step, found)
+    yield from workload_changes(step, objects)
 
 
 def _order(change: Change) -> tuple[str, int, str, str, str]:
@@ -179,9 +176,9 @@ def _order(change: Change) -> tuple[str, int, str, str, str]:
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
-def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
+def _sources(changes: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
     """The places that decide what differs in objects."""
-    for item in found:
+    for item in changes:
         key = item.folder, item.identity
         bodies = [side.objects.get(key) for side in (old, new)]
         linked = [Linked(side.traces.get(key)) for side in (old, new)]
@@ -193,14 +190,14 @@ def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Itera
 # --- Folders -----------------------------------------------------------------------------------------------------
 
 
-def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
+def _placed(change: Change, objects: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
     """The change with the folders that apply it: those of all that differs and is about it.
 
     All folders of a stage are said as the stage. What is hand-written is read as it lies, and knows its folder.
     """
     if change.folders:
         return change
-    about = [item for item in found if _is_about(change, item)]
+    about = [item for item in objects if _is_about(change, item)]
     names = {_synced(folder) for item in about for folder in (item.folder, item.was_in) if folder}
     for stage, known in parts.items():
         if known <= names and (len(known) > 1 or stage in change.stages):
@@ -239,16 +236,10 @@ _HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
 
 
 _FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
-"""What is there sums up the cluster: whatever changes, changes it."""
+"""The folders that sum up the cluster, so that every change changes them."""
 
 
-def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
-    """A change explains what is about it up to its own class: what disturbs more has another cause."""
-    follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
-    return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
-
-
-def _is_about(change: Change, item: ObjectChange) -> bool:
+def _is_about(change: Change, obj: ObjectChange) -> bool:
     subjects = (change.subject, *change.also, change.subject._replace(name=""))
-    is_named = not item.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
-    return is_named or stage_of(item.folder) in change.stages
+    is_named = not obj.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
+    return is_named or stage_of(obj.folder) in change.stages

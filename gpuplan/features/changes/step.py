@@ -15,6 +15,12 @@ from gpuplan.features.changes.model import Change
 if TYPE_CHECKING:
     from gpuplan.compiler.planning.node_list import Node
     from gpuplan.features.changes.pods import Pod
+from dataclasses import is_dataclass
+
+from pydantic import BaseModel
+
+from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.planning.plan import values_of
 
 
 class _Named(Protocol):
@@ -119,7 +125,7 @@ def successors(
     yield from ((old[known], new[known]) for known in old if known in new)
 
 
-def told(
+def changes_of(
     step: Step,
     pairs: Iterable[tuple[_Part | None, _Part | None]],
     added: Callable[[Step, _Part], Iterator[Change]],
@@ -136,3 +142,25 @@ def told(
             yield from added(step, new)
         elif old is not None:
             yield from removed(step, old)
+
+
+_DERIVED = "placed"
+"""Follows from what stands beside it, and takes long to compare."""
+
+
+def means_same(one: object, other: object) -> bool:
+    """Whether two parts of plans differ in nothing but where they were written."""
+    return one is other or meaning(one) == meaning(other)
+
+
+def meaning(part: object) -> object:
+    """The part as plain data without origins; parts that mean the same are equal."""
+    if isinstance(part, Gpu):
+        return part.id
+    if isinstance(part, Mapping):
+        return {key: meaning(value) for key, value in part.items()}
+    if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
+        return tuple(meaning(value) for value in part)
+    if isinstance(part, BaseModel | tuple) or is_dataclass(part):
+        return type(part).__name__, {name: meaning(value) for name, value in values_of(part) if name != _DERIVED}
+    return part

@@ -1,38 +1,26 @@
-"""What changes of tenants do, with their priority classes and their workloads."""
+"""The effects of changes of tenants, their priority classes and their workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator
 
-from gpuplan.compiler.base.disturbance import ChangeClass, worst
-from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.manifests import Subject
+from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.planning.amounts import amount_text
-from gpuplan.compiler.planning.apis import needed_api
-from gpuplan.compiler.planning.grants import Account, account_of, grants as granted, is_held_by_rules, role_of
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
-from gpuplan.compiler.planning.pods import Defaults, defaults_of, volumes_of
+from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Tenant
+from gpuplan.compiler.planning.pods import Defaults, defaults_of
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
-from gpuplan.compiler.planning.schedulers import Protects
-from gpuplan.compiler.planning.serving import Taking, is_called, routed, takings, way_to
-from gpuplan.compiler.planning.subjects import subject_of
-from gpuplan.compiler.policy.differences import changed_fields
-from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
-from gpuplan.features.changes.capacity import grants, pods_of, quotas
-from gpuplan.features.changes.hand_written import folder_of
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
-from gpuplan.features.changes.scaling import scalings
-from gpuplan.features.changes.step import Step, successors, told
-from gpuplan.features.changes.volumes import fates, is_refused
-from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, listed, names
+from gpuplan.features.changes.fields import changes_by_row
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, of
+from gpuplan.features.changes.nodes import grants, pods_of, quotas
+from gpuplan.features.changes.step import Step, changes_of, successors
+from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, names
 
 
 def tenant_changes(step: Step) -> Iterator[Change]:
-    return told(step, step.tenants, _added, _removed, _changed)
+    return changes_of(step, step.tenants, _added, _removed, _changed)
 
 
 def _added(step: Step, tenant: Tenant) -> Iterator[Change]:
@@ -65,30 +53,24 @@ def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
 
 def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     if old.name != new.name:
-        yield _renamed(step, old, new)
+        scheduler = step.before.scheduler if step.before.scheduler.has_queues else step.after.scheduler
+        is_held = scheduler.has_queues
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
+            f"tenant `{old.name}` is called `{new.name}`",
+            f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
+            if is_held
+            else "its namespaces get another label; what runs goes on",
+            "reverting is the same the other way round" if is_held else REVERT,
+            pods=pods_of(old) if is_held else 0,
+        )
     yield from _names(step, old, new)
     yield from _namespaces(step, old, new)
     yield from _quotas(step, old, new)
-    yield from _admission(step, old, new)
     yield from _containers(step, old, new)
     yield from _times(step, old, new)
-    yield from _order(step, old, new)
-
-
-def _renamed(step: Step, old: Tenant, new: Tenant) -> Change:
-    """A LocalQueue cannot name another ClusterQueue."""
-    scheduler = step.before.scheduler if step.before.scheduler.has_queues else step.after.scheduler
-    is_held = scheduler.has_queues
-    return Change(
-        *of(step.after, new),
-        ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
-        f"tenant `{old.name}` is called `{new.name}`",
-        f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
-        if is_held
-        else "its namespaces get another label; what runs goes on",
-        "reverting is the same the other way round" if is_held else REVERT,
-        pods=pods_of(old) if is_held else 0,
-    )
+    yield from changes_by_row(step, old, new)
 
 
 def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
@@ -111,7 +93,7 @@ def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 
 def _called(tenant: Tenant, plan: Plan) -> dict[str, str]:
-    """What the queues of a tenant are called, by what they are."""
+    """Return the names of a tenant's queues, by their kind."""
     if not plan.scheduler.has_queues_by_pool:
         return {"ClusterQueue": cluster_queue(tenant), "LocalQueue": local_queue(tenant)} if has_queue(tenant) else {}
     pools = dict.fromkeys(quota.pool.name for quota in plan.tree.together.get(tenant.name, ()))
@@ -145,16 +127,6 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
     if come:
         yield Change(*place, ChangeClass.QUOTA, f"gets the namespaces {names(come)}")
-    if old.spec.labelled_namespaces != new.spec.labelled_namespaces:
-        has = new.spec.labelled_namespaces
-        yield Change(
-            *of(step.after, new, new.at / "labelledNamespaces"),
-            ChangeClass.ADMISSION,
-            "namespaces with its label are its own" if has else "namespaces are its own only where they are listed",
-            "new pods there are judged by it; those that run go on"
-            if has
-            else "new work there is held by no quota or queue of it; what runs goes on",
-        )
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -169,7 +141,11 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     texts = [*map(_grant, differing), *(f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided)]
     texts += bounded
     if texts:
-        less = bool(bounded) or any(_is_less(item) for item in differing)
+        less = bool(bounded) or any(
+            item.guaranteed_after < item.guaranteed_before
+            or (item.limit_after is not None and (item.limit_before is None or item.limit_after < item.limit_before))
+            for item in differing
+        )
         is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
         yield Change(
             *of(step.after, new, new.at / "quotas"),
@@ -180,20 +156,14 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
 
 
-def _grant(item: GrantChange) -> str:
+def _grant(grant: GrantChange) -> str:
     """``a100-mixed 3g.40gb: guarantee from 8 to 16``."""
     parts = (
-        ("guarantee", item.guaranteed_before, item.guaranteed_after),
-        ("limit", item.limit_before, item.limit_after),
+        ("guarantee", grant.guaranteed_before, grant.guaranteed_after),
+        ("limit", grant.limit_before, grant.limit_after),
     )
     found = [f"{what} {from_to(amount(old), amount(new))}" for what, old, new in parts if old != new]
-    return f"{item.pool} {item.unit}: {', '.join(found)}"
-
-
-def _is_less(item: GrantChange) -> bool:
-    before, after = item.limit_before, item.limit_after
-    is_tighter = after is not None and (before is None or after < before)
-    return is_tighter or item.guaranteed_after < item.guaranteed_before
+    return f"{grant.pool} {grant.unit}: {', '.join(found)}"
 
 
 def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
@@ -205,34 +175,13 @@ def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
 
 
 def _division(plan: Plan, quota: Quota) -> object:
-    """How a quota is split among namespaces, and lent where the scheduler lends."""
+    """Return the split of a quota among namespaces, and its lending if the scheduler lends."""
     split = {name: number for name, number in quota.split.items() if name in quota.caps}
     lends = plan.scheduler.supports("lendable") and quota.lendable < quota.guaranteed
     return split, quota.lendable if lends else None
 
 
 # --- What a tenant may do ----------------------------------------------------------------------------------------
-
-
-def _admission(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
-    one, other = ([item.name for item in tenant.priority_classes] for tenant in (old, new))
-    most, allow = new.spec.allow.units_per_container, "a container may ask for"
-    gone, come = [name for name in one if name not in other], [name for name in other if name not in one]
-    texts = [f"may not name the priority class {names(gone)} any more"] if gone else []
-    texts += listed(("may name the priority class", come))
-    if old.spec.allow.pod_security is not new.spec.allow.pod_security:
-        texts.append(f"pod security is {new.spec.allow.pod_security}")
-    texts += _rdma_texts(old, new)
-    if old.spec.allow.units_per_container != most and _limits_containers(old, new):
-        texts.append(f"{allow} any number of units" if most is None else f"{allow} {most} units at most")
-    effect = "new pods are judged by it; those that run go on"
-    if _roles(old) != _roles(new):
-        effect = effect if texts else "others may do something in its namespaces; what runs goes on"
-        texts.append("its members change")
-    if texts:
-        yield Change(*of(step.after, new), ChangeClass.ADMISSION, "; ".join(texts), effect)
-    elif one != other:
-        yield Change(*of(step.after, new), ChangeClass.METADATA, "priority classes are listed in another order")
 
 
 def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
@@ -252,15 +201,15 @@ def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
 
 
-def _default(found: Defaults) -> str:
+def _default(defaults: Defaults) -> str:
     """``500m, 2 at most, 4 times the request at most``."""
     request, limit = (
-        amount_text(found.counted, item) if item is not None else "" for item in (found.request, found.limit)
+        amount_text(defaults.counted, item) if item is not None else "" for item in (defaults.request, defaults.limit)
     )
     parts = (
         request,
         limit and f"{limit} at most",
-        f"{amount(found.ratio)} times the request at most" if found.ratio else "",
+        f"{amount(defaults.ratio)} times the request at most" if defaults.ratio else "",
     )
     return ", ".join(filter(None, parts)) or "what Kubernetes gives"
 
@@ -284,54 +233,10 @@ def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 _EVER = "any time"
 _TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evicted are idle"}
-"""What work does for the time that a limit bounds."""
-
-
-def _rdma_texts(old: Tenant, new: Tenant) -> Iterator[str]:
-    """Which network resources come and go, and whether Pod Security or rules of ours hold the pods off the host."""
-    one, other = (tenant.spec.allow.rdma for tenant in (old, new))
-    gone, come = [name for name in one if name not in other], [name for name in other if name not in one]
-    if gone:
-        yield f"may not ask for {names(gone)} any more"
-    yield from listed(("may ask for", come))
-    if is_held_by_rules(old) is not is_held_by_rules(new):
-        yield (
-            "its pods may have IPC_LOCK: admission rules hold them to the level `baseline`, not Pod Security"
-            if is_held_by_rules(new)
-            else "its pods may not have IPC_LOCK any more: Pod Security holds them to its level"
-        )
-
-
-def _limits_containers(old: Tenant, new: Tenant) -> bool:
-    """Whether a number of units for each container means anything: of shares a container may have one anyway."""
-    as_before = new._replace(spec=new.spec.model_copy(update={"allow": old.spec.allow}))
-    return any(granted(new, name) != granted(as_before, name) for name in new.spec.namespaces)
-
-
-def _roles(tenant: Tenant) -> set[tuple[Account, str]]:
-    return {(account_of(member), role_of(member)) for member in tenant.spec.members}
+"""The words for the time that a limit bounds."""
 
 
 # --- Who goes first ----------------------------------------------------------------------------------------------
-
-
-def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
-    scheduler, rank = step.after.scheduler, new.spec.surplus.rank
-    texts = []
-    if old.parent != new.parent and scheduler.counts_tenants:
-        texts.append(f"is part of `{new.parent}`" if new.parent else f"is part of `{old.parent}` no more")
-    if old.surplus_weight != new.surplus_weight and scheduler.counts_tenants:
-        texts.append(f"weight of the surplus {from_to(amount(old.surplus_weight), amount(new.surplus_weight))}")
-    if old.spec.surplus.rank != rank and scheduler.supports("surplus-rank"):
-        texts.append(f"rank of the surplus {from_to(old.spec.surplus.rank, rank)}")
-    if old.spec.protect != new.spec.protect and scheduler.protects is not Protects.NOBODY:
-        texts.append("its pods are protected for another time")
-    if scheduler.leaves_preemption_to_queues and evicts_within(old) != evicts_within(new):
-        texts.append(f"its own work {'evicts' if evicts_within(new) else 'no longer evicts'} that of lower classes")
-    if texts:
-        effect = "who gets what is idle, and who gives it back, differs: pods beyond a guarantee may be evicted"
-        what = "; ".join(texts)
-        yield Change(*of(step.after, new), ChangeClass.PREEMPTION_ORDER, what, effect, pods=pods_of(old))
 
 
 # --- Priority classes --------------------------------------------------------------------------------------------
@@ -339,7 +244,7 @@ def _order(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 def priority_changes(step: Step) -> Iterator[Change]:
     pairs = successors(step.before.priority_classes, step.after.priority_classes)
-    return told(step, pairs, _class_added, _class_removed, _class_changed)
+    return changes_of(step, pairs, _class_added, _class_removed, _class_changed)
 
 
 def _class_added(step: Step, new: PriorityClass) -> Iterator[Change]:
@@ -382,20 +287,20 @@ def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterat
 
 
 def _fixed(step: Step, old: PriorityClass, new: PriorityClass) -> list[str]:
-    """What no PriorityClass can change (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`).
+    """Return the changes that no PriorityClass allows. With Kueue, classes never preempt by themselves.
 
-    With Kueue, classes never preempt by themselves.
+    (`ValidatePriorityClassUpdate` in `pkg/apis/scheduling/validation`.)
     """
-    found = []
+    fixed = []
     if old.spec.value != new.spec.value:
-        found.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
+        fixed.append(f"value changes {from_to(old.spec.value, new.spec.value)}")
     preempted, preempts = (
         priority.spec.preempts and not plan.scheduler.leaves_preemption_to_queues
         for plan, priority in ((step.before, old), (step.after, new))
     )
     if preempted != preempts:
-        found.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
-    return found
+        fixed.append(f"pods of the class {'evict' if preempts else 'no longer evict'} others")
+    return fixed
 
 
 def _obeys_preemptible(step: Step, name: str) -> bool:
@@ -415,240 +320,3 @@ def users_of(plan: Plan, priority: PriorityClass) -> list[Tenant]:
 def _whose(plan: Plan, priority: PriorityClass) -> str:
     tenants = names([tenant.name for tenant in users_of(plan, priority)])
     return f" (open to {tenants})" if tenants else ""
-
-
-# --- Workloads: what differs of their objects, since a pod is what the whole plan makes of it --------------------
-
-
-def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Change]:
-    """``found`` is all that differs in the cluster."""
-    moved = _moved_requests(step)
-
-    def added(step: Step, new: Workload) -> Iterator[Change]:
-        return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
-
-    objects: dict[Subject, list[ObjectChange]] = {}
-    for item in found:
-        for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
-            objects.setdefault(subject, []).append(item)
-
-    def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
-        if differing := objects.get(subject_of(new)):
-            for change in _workload_changed(step, old, new, differing):
-                yield _with_requests(change, moved.get(_key(new), ()))
-
-    sides = step.before.workloads, step.after.workloads
-    pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
-    return told(step, pairs, added, _workload_removed, changed)
-
-
-def _key(workload: Workload) -> tuple[str, str]:
-    return workload.namespace, workload.name
-
-
-def _moved_requests(step: Step) -> Mapping[tuple[str, str], list[str]]:
-    """The requests that come to another service now, by that service: in words, with whom they came to before."""
-    known = {_moving(taking) for taking in takings(step.before)}
-    reached = {_key(workload) for workload, *_ in routed(step.before)}
-    found: dict[tuple[str, str], list[str]] = {}
-    for taking in takings(step.after):
-        if _moving(taking) not in known and _key(taking.of) in reached:
-            whose = "" if taking.of.tenant.name == taking.by.tenant.name else f" of tenant `{taking.of.tenant.name}`"
-            text = f"requests for `{taking.address}` come to it, and no longer to `{taking.of.name}`{whose}"
-            found.setdefault(_key(taking.by), []).append(text)
-    return found
-
-
-def _moving(taking: Taking) -> tuple[object, ...]:
-    return _key(taking.by), _key(taking.of), taking.address
-
-
-def _with_requests(change: Change, moved: Sequence[str]) -> Change:
-    """Who is reached by them differs, whatever else does."""
-    if not moved:
-        return change
-    effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
-    return change._replace(effect=effect, change_class=worst((change.change_class, ChangeClass.ADMISSION)))
-
-
-def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
-    what = f"workload is added: {count(new.most_pods, 'pod')} at most"
-    effect = f"its pods take units of its tenant's quota; {NOTHING_RUNS}"
-    yield Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, "reverting removes it, and ends its pods")
-
-
-def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
-    """With the last one of a namespace goes its folder, and Argo CD removes nothing (`waiting`)."""
-    folder = f"{Stage.WORKLOADS}/{old.namespace}"
-    is_last = not any(item.namespace == old.namespace for item in step.after.workloads)
-    is_last = is_last and folder not in map(folder_of, step.after.components)
-    if is_last and step.after.cluster.argocd is not None:
-        effect = "its pods run on until a person deletes them"
-    else:
-        effect = (
-            "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end"
-        )
-    yield Change(
-        *of(step.before, old),
-        ChangeClass.DESTRUCTIVE,
-        "workload is removed",
-        effect,
-        "reverting starts it again, from the beginning",
-        pods=old.most_pods,
-    )
-
-
-def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ObjectChange]) -> Iterator[Change]:
-    scaled = scalings(old, new)
-    found = worst([*(item.change_class for item in differing), *(item.change_class for item in scaled)])
-    is_unreachable = is_called(old.work) and not is_called(new.work)
-    is_made_otherwise = needed_api(old) is not needed_api(new)
-    effect, undo, pods = f"{_NUMBER}; {NOTHING_RUNS}", REVERT, 0
-    is_recreated = any(map(_recreates, differing)) or is_unreachable or is_made_otherwise
-    if is_recreated:
-        effect, pods = _recreated(step, old, new), old.most_pods
-        undo = "reverting recreates them once more"
-        if is_unreachable:
-            effect = f"{effect}, and its Service goes: who calls it finds nobody"
-    elif found is ChangeClass.ADMISSION and is_called(new.work):
-        effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
-    if not is_recreated and (_route(old) != _route(new) or _way(step.before, old) != _way(step.after, new)):
-        effect = f"it is {_reached(new)}{_otherwise(step, old, new)}; {NOTHING_RUNS}"
-    if canary := _canary_changed(old, new):
-        alone = _without_canary(old) == _without_canary(new)
-        effect = canary if alone else f"{effect.removesuffix(f'; {NOTHING_RUNS}')}; {canary}"
-        pods = _canary_pods(old, new) if alone else pods
-    if told := [*(item.effect for item in scaled), *fates(old, new)]:
-        before = effect.removesuffix(f"; {NOTHING_RUNS}").removeprefix(_NUMBER).removeprefix("; ")
-        effect = "; ".join([*([before] if before else ()), *told])
-        pods = min(max(pods, sum(item.pods for item in scaled)), old.most_pods)
-        undo = next((item.undo for item in scaled if not is_recreated), undo)
-    words = _differences(old, new)
-    if words or found.rank > ChangeClass.METADATA.rank:
-        others = "its pool, its tenant or the scheduler asks something else of pods"
-        if found is ChangeClass.ADMISSION:
-            others = "what leads to it on the cluster is another one"
-        what = words or others
-        yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
-
-
-_NUMBER: Final = "more or fewer pods"
-
-
-def _recreates(item: ObjectChange) -> bool:
-    """Whether pods are made again; a claim makes none."""
-    is_claim = item.identity.kind == "PersistentVolumeClaim"
-    return item.change_class is ChangeClass.RECREATE and not item.is_of_number and not is_claim
-
-
-def _recreated(step: Step, old: Workload, new: Workload) -> str:
-    """How its pods become others."""
-    if isinstance(new.work, Workspace):
-        is_kept = bool(new.storage and old.storage) and not is_refused(old, new)
-        kept = "its volume stays" if is_kept else "nothing of it stays"
-        return f"its Job is another one: the pod ends, whoever works in it or not, and a new one starts; {kept}"
-    if new.is_job:
-        return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
-    if needed_api(old) is not needed_api(new):
-        return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
-    if not new.is_grouped:
-        return "its pods are recreated, one after the other"
-    at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""
-    return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
-
-
-def _route(workload: Workload) -> Route | None:
-    return workload.work.route if isinstance(workload.work, Inference) else None
-
-
-def _reached(workload: Workload) -> str:
-    """From where outside of the cluster, if at all."""
-    route = _route(workload)
-    if route is None:
-        return "no longer reached from outside"
-    return f"reached from outside as {names([f'{host}{route.path}' for host in route.hosts])}"
-
-
-def _way(plan: Plan, workload: Workload) -> Gateway | Ingress | None:
-    return way_to(plan.cluster.spec, workload.work) if isinstance(workload.work, Inference) else None
-
-
-def _otherwise(step: Step, old: Workload, new: Workload) -> str:
-    """By what it is reached now, and what leads to it no longer: the two have addresses of their own."""
-    one, other = _way(step.before, old), _way(step.after, new)
-    if one is None or other is None or one == other:
-        return ""
-    goes = "" if type(one) is type(other) else f": its {_kind_of(one)} goes, and its {_kind_of(other)} comes"
-    return f" by {_named(other)}, and no longer by {_named(one)}{goes}; its hosts must lead there"
-
-
-def _named(way: Gateway | Ingress) -> str:
-    if isinstance(way, Gateway):
-        return f"Gateway `{way.namespace}/{way.name}`" + (f", listener `{way.listener}`" if way.listener else "")
-    return f"the controller of IngressClass `{way.class_name}`"
-
-
-def _kind_of(way: Gateway | Ingress) -> str:
-    return "HTTPRoute" if isinstance(way, Gateway) else "Ingress"
-
-
-def _canary_changed(old: Workload, new: Workload) -> str:
-    """What becomes of a canary and its part of the requests; empty where it stays as it is."""
-    one, other = old.canary, new.canary
-    if one == other:
-        return ""
-    if other is None:
-        return f"{_pods_end(one)}, and all requests go to the other pods" if one else ""
-    part = f"{other.weight} of 100 requests"
-    if one is None:
-        return f"a canary with {count(other.replicas, 'pod')} gets {part}; {NOTHING_RUNS}"
-    weighed = f"the canary gets {part}{'' if one.weight == other.weight else f', not {one.weight}'}"
-    if _canary_pods(old, new):
-        if other.replicas < one.replicas and _is_same_canary(one, other):
-            return f"{weighed}, and {one.replicas - other.replicas} of its {one.replicas} pods end"
-        return f"{weighed}, and its pods are recreated, one after the other"
-    return f"{weighed}; {NOTHING_RUNS}"
-
-
-def _pods_end(canary: Canary) -> str:
-    return "the pod of the canary ends" if canary.replicas == 1 else f"the {canary.replicas} pods of the canary end"
-
-
-def _canary_pods(old: Workload, new: Workload) -> int:
-    """How many pods of the canary end, or become others."""
-    one, other = old.canary, new.canary
-    if one is None:
-        return 0
-    is_same = other is not None and _is_same_canary(one, other)
-    return max(one.replicas - other.replicas, 0) if other is not None and is_same else one.replicas
-
-
-def _is_same_canary(one: Canary, other: Canary) -> bool:
-    """But for the number of its pods, and of its requests."""
-    kept = {"weight": 0, "replicas": 1}
-    return one.model_copy(update=kept) == other.model_copy(update=kept)
-
-
-def _without_canary(workload: Workload) -> WorkloadSpec:
-    work = workload.work
-    if not isinstance(work, Inference):
-        return workload.spec
-    return workload.spec.model_copy(update={"inference": work.model_copy(update={"canary": None})})
-
-
-def _pods_of(workload: Workload) -> str:
-    """How many there are: ``4``, or ``2 to 8``."""
-    work = workload.work
-    scaling = work.autoscaling if isinstance(work, Inference) else None
-    return f"{workload.fewest_pods} to {workload.most_pods}" if scaling else str(workload.most_pods)
-
-
-def _differences(old: Workload, new: Workload) -> str:
-    """What the policy says otherwise, by name or meant without one; empty where it says the same."""
-    if _pods_of(old) != _pods_of(new) and old.canary == new.canary:
-        return f"there are {_pods_of(new)} pods, not {_pods_of(old)}"
-    found = [change.words for change in changed_fields(old.spec, new.spec)]
-    found += ["unit"] if old.unit.name != new.unit.name else []
-    names = [item.priority_class and item.priority_class.name for item in (old, new)]
-    found += ["priority class"] if names[0] != names[1] else []
-    return f"changes: {joined([*dict.fromkeys(found)])}" if found else ""

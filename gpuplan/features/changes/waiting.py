@@ -1,4 +1,4 @@
-"""What Applications of Argo CD wait for after a step (`tests/cluster/test_argocd_syncs.py` has each case).
+"""The reasons for which Applications of Argo CD wait after a step (cases: `tests/cluster/test_argocd_syncs.py`).
 
 A sync has no end of its own, and no two of an Application run at once. It asks before it prunes an object that says so.
 What it applied must be healthy before a later wave is applied, and a Job is that when it has ended; after the last wave
@@ -21,7 +21,6 @@ from typing import Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, section
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
-from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.appliers import (
     APPLICATION,
     APPLICATION_SET,
@@ -49,30 +48,27 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
             {name: side[folder, name] for name in identities if (folder, name) in side} for side in (before, after)
         )
         gone = {name: body for name, body in old.items() if name not in new} if is_pruned(folder) else {}
-        pruned = [name for name, body in gone.items() if applier.is_automatic and _must_be_confirmed(body)]
+        pruned = [
+            name
+            for name, body in gone.items()
+            if applier.is_automatic and (_CONFIRM in str(_annotations(body).get(SYNC_OPTIONS, "")).split(","))
+        ]
         last = max(map(_step, (*new.values(), *gone.values())), default=None)
-        ended = [name for name, body in new.items() if _is_awaited(name, body, last) and old.get(name) != body]
+        ended = [
+            name
+            for name, body in new.items()
+            if ((name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body) and _step(body) != last)
+            and old.get(name) != body
+        ]
         stay = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
-        refused = sorted(name for name in stay if _is_refused(name, old[name], new[name]))
+        refused = sorted(
+            name for name in stay if HOOK not in _annotations(new[name]) and locked_fields(name, old[name], new[name])
+        )
         wait = Wait(plan.cluster.name, applier.name, folder)
         if new and (pruned or ended or refused):
             yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))
         elif not new and folder not in kept and (left := tuple(name for name in old if name.kind != FILE)):
             yield wait._replace(left=left)
-
-
-def _is_refused(name: Identity, before: Body, after: Body) -> bool:
-    """Whether the API server takes no such change; hooks are deleted before they are applied again."""
-    return HOOK not in _annotations(after) and bool(locked_fields(name, before, after))
-
-
-def _is_awaited(name: Identity, body: Body, last: _Step | None) -> bool:
-    """Whether it is a Job, and something comes after it has ended. The hooks of a guard are there to be waited for."""
-    return (name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body) and _step(body) != last
-
-
-def _must_be_confirmed(body: Body) -> bool:
-    return _CONFIRM in str(_annotations(body).get(SYNC_OPTIONS, "")).split(",")
 
 
 _CONFIRM: Final = "Prune=confirm"

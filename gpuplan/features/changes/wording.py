@@ -66,11 +66,11 @@ def nodes_of(nodes: NodeImpact) -> str:
     return count(nodes.count, "node")
 
 
-def who_names(found: Sequence[str] | None) -> str:
+def who_names(nodes: Sequence[str] | None) -> str:
     """The nodes that still name something, as far as that is known."""
-    if found is None:
+    if nodes is None:
         return "nodes still name it, as policies say (`--nodes FILE` shows which)"
-    return f"{listing(found)} still {'names' if len(found) == 1 else 'name'} it"
+    return f"{listing(nodes)} still {'names' if len(nodes) == 1 else 'name'} it"
 
 
 def verb(nodes: NodeImpact, one: str, several: str) -> str:
@@ -78,9 +78,9 @@ def verb(nodes: NodeImpact, one: str, several: str) -> str:
     return f"{nodes_of(nodes)} {one if nodes.count == 1 else several}"
 
 
-def names(found: Sequence[str]) -> str:
+def names(several: Sequence[str]) -> str:
     """All of a few names; of many the first ones."""
-    return listing(sorted(found))
+    return listing(sorted(several))
 
 
 def listed(*parts: tuple[str, Sequence[str]]) -> list[str]:
@@ -98,7 +98,7 @@ def amount(number: Amount | None) -> str:
 
 
 def fate_of_queues(scheduler: SchedulerTraits) -> str:
-    """What becomes of queues, and of what they need, that leave the policy while work is in them.
+    """Return the fate of queues, and of what they need, that leave the policy while work is in them.
 
     Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
     of it (`pkg/controller/core` there). KAI-Scheduler gives its queues none (`pkg/queuecontroller` there).

@@ -19,18 +19,9 @@ if TYPE_CHECKING:
 __getattr__ = face(
     __name__,
     {
-        "checks": (
-            "OBJECT_CHECKS",
-            "QUEUE_CHECKS",
-        ),
-        "checks.objects": (
-            "inert_quota_key",
-            "label_selects_nothing",
-        ),
-        "checks.patched": (
-            "Folder",
-            "Patched",
-        ),
+        "checks": ("OBJECT_CHECKS", "QUEUE_CHECKS"),
+        "checks.objects": ("inert_quota_key", "label_selects_nothing"),
+        "checks.patched": ("Folder", "Patched"),
         "final": ("built",),
         "rules": ("PATCHED_OBJECT_INVALID",),
     },

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_stream(
-    build: Build,
-    folders: Sequence[str] = (),
-    *,
-    root: Path = Path(),
-    out: str = "out",
-    kustomize: str = "",
+    build: Build, folders: Sequence[str] = (), *, root: Path = Path(), out: str = "out", kustomize: str = ""
 ) -> bytes:
     """Every object of a build as one YAML stream, or those of some folders: of stages, or of one pool or namespace.
 

@@ -9,9 +9,4 @@ from gpuplan.compiler.base.faces import face
 if TYPE_CHECKING:
     from gpuplan.features.files.checking import check_files as check_files
 
-__getattr__ = face(
-    __name__,
-    {
-        "checking": ("check_files",),
-    },
-)
+__getattr__ = face(__name__, {"checking": ("check_files",)})

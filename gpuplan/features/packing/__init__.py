@@ -10,13 +10,4 @@ if TYPE_CHECKING:
     from gpuplan.features.packing.computing import pack as pack, write_packing as write_packing
     from gpuplan.features.packing.model import Packing as Packing
 
-__getattr__ = face(
-    __name__,
-    {
-        "computing": (
-            "pack",
-            "write_packing",
-        ),
-        "model": ("Packing",),
-    },
-)
+__getattr__ = face(__name__, {"computing": ("pack", "write_packing"), "model": ("Packing",)})

@@ -22,20 +22,9 @@ __getattr__ = face(
     __name__,
     {
         "asking": ("trace",),
-        "engine": (
-            "Leaf",
-            "Traced",
-            "trace_artifact",
-            "written_for",
-        ),
-        "forward": (
-            "Places",
-            "values_of",
-        ),
-        "model": (
-            "Source",
-            "Tracing",
-        ),
+        "engine": ("Leaf", "Traced", "trace_artifact", "written_for"),
+        "forward": ("Places", "values_of"),
+        "model": ("Source", "Tracing"),
         "routes": ("spelled",),
     },
 )

@@ -70,9 +70,7 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
     )
     containers = maybe(st.lists(maybe(container), max_size=2))
     claim = named(
-        *("gpu", "other"),
-        resourceClaimTemplateName=either("whole", "gpu.whole", "x"),
-        resourceClaimName=either("y"),
+        *("gpu", "other"), resourceClaimTemplateName=either("whole", "gpu.whole", "x"), resourceClaimName=either("y")
     )
     owner = some(
         apiVersion=either("batch/v1", "apps/v1", "ray.io/v1"),

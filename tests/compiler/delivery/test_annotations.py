@@ -72,12 +72,7 @@ def told(
             "10",
         ),
         ("v1", "Node", "ServerSideApply=true,Prune=false,Delete=false", "10"),
-        (
-            "kai.scheduler/v1",
-            "SchedulingShard",
-            "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm",
-            "-8",
-        ),
+        ("kai.scheduler/v1", "SchedulingShard", "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm", "-8"),
         ("scheduling.run.ai/v2", "Queue", "SkipDryRunOnMissingResource=true,Prune=confirm,Delete=confirm", "-7"),
         ("v1", "ResourceQuota", None, "20"),
         ("v1", "PersistentVolumeClaim", CONFIRM, None),

@@ -38,11 +38,7 @@ def listed(clusters: Mapping[str, str]) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     "clusters",
-    [
-        {"dev": REMOTE, "prod": REMOTE},
-        {"dev": REMOTE, "prod": HERE},
-        {"dev": REMOTE, "prod": ALSO_HERE},
-    ],
+    [{"dev": REMOTE, "prod": REMOTE}, {"dev": REMOTE, "prod": HERE}, {"dev": REMOTE, "prod": ALSO_HERE}],
     ids=["a hub", "a hub that is one of them", "a hub by its name"],
 )
 def test_one_argo_cd_applies_all_clusters(clusters: dict[str, str]) -> None:

@@ -60,8 +60,5 @@ def test_a_folder_lists_what_keeps_nodes_before_the_rule_of_the_pool(tmp_path: P
     """`kubectl apply -k` goes through the files in this order."""
     _build(tmp_path, "")
     found = yaml.safe_load((tmp_path / "out/test/partitions/left/kustomization.yaml").read_text())
-    assert found["resources"] == [
-        "nodefeaturerule-gpuplan-kept-moved.yaml",
-        "nodefeaturerule-gpuplan-pool-left.yaml",
-    ]
+    assert found["resources"] == ["nodefeaturerule-gpuplan-kept-moved.yaml", "nodefeaturerule-gpuplan-pool-left.yaml"]
     assert "left" in yaml.safe_load((tmp_path / "out/test/partitions/kustomization.yaml").read_text())["resources"]

@@ -18,12 +18,7 @@ def said(body: Body, **options: Any) -> list[str]:
 
 
 def a_flavor(**spec: object) -> Body:
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ResourceFlavor",
-        "metadata": {"name": "a"},
-        "spec": spec,
-    }
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a"}, "spec": spec}
 
 
 def a_queue(resource: Body, **spec: object) -> Body:
@@ -48,22 +43,13 @@ def a_driver(**spec: object) -> Body:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (
-            a_queue({"borrowingLimit": 1}),
-            "`spec`: borrowingLimit must be nil when cohort is empty",
-        ),
-        (
-            a_flavor(topologyName="racks"),
-            "`spec`: at least one nodeLabel is required when topology is set",
-        ),
+        (a_queue({"borrowingLimit": 1}), "`spec`: borrowingLimit must be nil when cohort is empty"),
+        (a_flavor(topologyName="racks"), "`spec`: at least one nodeLabel is required when topology is set"),
         (
             a_flavor(nodeTaints=[{"key": "a", "effect": "Never"}]),
             "`spec.nodeTaints`: supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
         ),
-        (
-            a_driver(default=True, nodeSelector={"a": "b"}),
-            "`spec`: default NVIDIADriver must not use nodeSelector",
-        ),
+        (a_driver(default=True, nodeSelector={"a": "b"}), "`spec`: default NVIDIADriver must not use nodeSelector"),
         (
             {
                 "apiVersion": "nvidia.com/v1alpha1",

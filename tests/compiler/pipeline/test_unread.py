@@ -92,10 +92,7 @@ def test_clusters_that_do_not_read_the_file_are_judged_in_full(platform: Path) -
     (platform / "overlays/dev/more.yaml").write_text("[")
     replace(platform / "policies/tenants/science.yaml", "pool: h100-training", "pool: something-else")
 
-    assert problems(platform) == [
-        ("overlays/dev/more.yaml", "GPU001"),
-        ("policies/tenants/science.yaml", "GPU101"),
-    ]
+    assert problems(platform) == [("overlays/dev/more.yaml", "GPU001"), ("policies/tenants/science.yaml", "GPU101")]
 
 
 def test_a_class_that_cannot_be_resolved_is_named_all_the_same(platform: Path) -> None:

@@ -157,10 +157,7 @@ def test_a_split_divides_cpu_by_the_same_parts_as_units(cpu: int, one: int, othe
     compute = found(plan, Counted.CPU)
     assert compute is not None
     whole = one + other
-    assert compute.caps == {
-        "a": cpu * one // whole if whole else 0,
-        "b": cpu * other // whole if whole else 0,
-    }
+    assert compute.caps == {"a": cpu * one // whole if whole else 0, "b": cpu * other // whole if whole else 0}
 
 
 def test_caps_of_several_pools_are_summed_and_one_without_a_bound_leaves_none() -> None:

@@ -14,7 +14,7 @@ from gpuplan.compiler.planning.plan import (
     Isolation,
     Plan,
 )
-from gpuplan.features.changes.capacity import pods_on
+from gpuplan.features.changes.nodes import pods_on
 from tests.platforms import a_platform, pool, tenant
 
 

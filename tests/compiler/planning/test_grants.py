@@ -64,16 +64,12 @@ def test_gpus_that_stay_whole_beside_sliced_partitions_are_no_shares() -> None:
         "namespaces: [lab], "
         "quotas: [{pool: half, unit: gpu, guaranteed: 4}, {pool: half, unit: 1g.10gb, guaranteed: 4}]",
     )
-    assert granted(plan) == (
-        Grant("half", "nvidia.com/gpu", None),
-        Grant("half", "nvidia.com/mig-1g.10gb.shared", 1),
-    )
+    assert granted(plan) == (Grant("half", "nvidia.com/gpu", None), Grant("half", "nvidia.com/mig-1g.10gb.shared", 1))
 
 
 def test_a_cap_of_zero_grants_nothing() -> None:
     plan = platform(
-        {"whole": "exclusive: {}"},
-        "namespaces: [lab, web], quotas: [{pool: whole, guaranteed: 4, split: {lab: 4}}]",
+        {"whole": "exclusive: {}"}, "namespaces: [lab, web], quotas: [{pool: whole, guaranteed: 4, split: {lab: 4}}]"
     )
     assert [grant.resource for grant in granted(plan, "lab")] == ["nvidia.com/gpu"]
     assert granted(plan, "web") == ()

@@ -78,10 +78,7 @@ def test_a_parent_without_quota_has_what_its_children_have_and_bounds_nobody() -
 def test_a_parents_quota_holds_its_childrens() -> None:
     department = tenant("science", "pool: whole, guaranteed: 8, limit: 12", namespaces="")
     physics = tenant("physics", "pool: whole, guaranteed: 3, limit: 4", parent="science")
-    assert rows(department, physics) == [
-        Row("science-whole", "", 8, 12),
-        Row("physics-whole", "science-whole", 3, 4),
-    ]
+    assert rows(department, physics) == [Row("science-whole", "", 8, 12), Row("physics-whole", "science-whole", 3, 4)]
 
 
 def test_a_parent_that_works_itself_has_a_queue_for_all_and_one_for_its_own_work() -> None:

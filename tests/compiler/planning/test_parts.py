@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.planning.plan import Plan, values_of
-from gpuplan.features.changes.meaning import means_same
+from gpuplan.features.changes.step import means_same
 from tests.plans import CLUSTER, a_plan
 
 POOL = """\

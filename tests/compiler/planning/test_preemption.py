@@ -197,10 +197,7 @@ def test_protection_is_the_victims() -> None:
         "kai", CLASSES, a_tenant("a", "guaranteed: 4", "batch"), a_tenant("b", "guaranteed: 4, limit: 8", more=safe)
     )
 
-    assert {item.mechanism: item.min_run_time for item in known} == {
-        Mechanism.QUEUE: "10m",
-        Mechanism.RECLAIM: "1h",
-    }
+    assert {item.mechanism: item.min_run_time for item in known} == {Mechanism.QUEUE: "10m", Mechanism.RECLAIM: "1h"}
 
 
 @pytest.mark.parametrize(("own", "time"), [(", protect: {reclaim: 1h}", "1h"), ("", "2h")])
@@ -368,10 +365,7 @@ def test_kube_scheduler_evicts_for_cpu_and_memory_whoever_holds_a_gpu(name: str)
     ]
 
 
-@pytest.mark.parametrize(
-    ("cpu", "when"),
-    [(64, Condition.NODE_FULL), (65, Condition.POOL_FULL)],
-)
+@pytest.mark.parametrize(("cpu", "when"), [(64, Condition.NODE_FULL), (65, Condition.POOL_FULL)])
 def test_caps_on_cpu_that_fit_leave_room_on_some_node(cpu: int, when: Condition) -> None:
     quota = f"guaranteed: 4, cpu: {cpu}"
     (only,) = for_nodes("kubernetes", CLASSES, a_tenant("a", quota), a_tenant("b", "guaranteed: 4, cpu: 64"))

@@ -23,8 +23,7 @@ def a_layout(name: str) -> RetainedLayout:
 
 
 @pytest.mark.parametrize(
-    ("config_name", "name"),
-    [("mixed-1a2b3c4d", "mixed"), ("one-large-1a2b3c4d", "one-large"), ("mixed", "mixed")],
+    ("config_name", "name"), [("mixed-1a2b3c4d", "mixed"), ("one-large-1a2b3c4d", "one-large"), ("mixed", "mixed")]
 )
 def test_a_layout_is_called_as_before_its_hash(config_name: str, name: str) -> None:
     assert a_layout(config_name).layout.name == name

@@ -53,10 +53,7 @@ def only(kind: str, fields: str) -> Finding:
         ("sharing: {mig: {devices: [{gpus: All}]}}", "write `all`"),
         ("sharing: {mig: {devices: [{gpus: 0-3}]}}", "write `all`, or a list"),
         ("sharing: {mig: {instances: {1g.10gb: 7}, strategy: none}}", "write one of `single`, `mixed`"),
-        (
-            "sharing: {exclusive: {}}\ntaints: [{key: a, value: true, effect: NoSchedule}]",
-            'put it in quotes: "true"',
-        ),
+        ("sharing: {exclusive: {}}\ntaints: [{key: a, value: true, effect: NoSchedule}]", 'put it in quotes: "true"'),
         ("sharing: {exclusive: {}}\nnodeLabels: {example.com/rack: 4}", 'put it in quotes: "4"'),
     ],
 )

@@ -85,10 +85,7 @@ def test_what_git_refuses_is_no_revision(revision: str) -> None:
             {"gpuOperator": {"install": "helm", "version": "v26.7.0", "driver": {"version": "580\x00"}}},
             "write a driver version, such as 580.95.05, or another tag or `sha256` digest of the driver's image",
         ),
-        (
-            {"scheduler": {"kind": "kueue", "version": "latest"}},
-            "write a release of three numbers, such as v0.19.2",
-        ),
+        ({"scheduler": {"kind": "kueue", "version": "latest"}}, "write a release of three numbers, such as v0.19.2"),
         ({"flux": {"interval": "1d"}}, "write 24h"),
         ({"flux": {"interval": "soon"}}, "write a duration, such as 30s, 10m or 4h"),
     ],

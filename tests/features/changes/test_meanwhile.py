@@ -154,12 +154,7 @@ WHOLE_IN_MIG_MODE = "(GPUs in MIG mode as if they were whole)"
         ),
         ("{mig: {layout: large}}", "{exclusive: {}}", f"8 `nvidia.com/gpu` {WHOLE_IN_MIG_MODE}", None),
         ("{exclusive: {}}", "{mig: {layout: large}}", None, f"8 `nvidia.com/gpu` {WHOLE_IN_MIG_MODE}"),
-        (
-            "{mig: {layout: large}}",
-            "{mig: {layout: half}}",
-            None,
-            None,
-        ),
+        ("{mig: {layout: large}}", "{mig: {layout: half}}", None, None),
         ("{mig: {layout: large}}", "{mig: {layout: large, strategy: single}}", None, None),
         (
             "{mig: {layout: large, timeSlicing: {replicas: 2}}}",

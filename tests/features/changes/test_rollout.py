@@ -278,8 +278,7 @@ def test_without_slack_no_node_can_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "nodes", "missing"),
-    [("mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}", 2, 3), (MEDIUM, 2, None)],
+    ("target", "nodes", "missing"), [("mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}", 2, 3), (MEDIUM, 2, None)]
 )
 def test_how_many_nodes_would_make_up_for_a_shortage(target: str, nodes: int, missing: int | None) -> None:
     """Of 32 guaranteed, a node has 16 before and 8 after: one may be away of five."""

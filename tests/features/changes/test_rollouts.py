@@ -114,11 +114,7 @@ def test_from_shares_to_partitions_step_by_step(root: Path) -> None:
     configs = [values(labels, "mig.config") for labels in seen]
     keys = [[labels[name]["nvidia.com/device-plugin.config"] for name in SHARED] for labels in seen]
 
-    assert configs == [
-        ["seven-small", "seven-small", "all", "all"],
-        ["seven-small"] * 4,
-        ["seven-small"] * 4,
-    ]
+    assert configs == [["seven-small", "seven-small", "all", "all"], ["seven-small"] * 4, ["seven-small"] * 4]
     moved, own = "a100-shared.26e351e", "a100-shared"
     assert keys == [[moved, moved, own, own], [moved] * 4, [moved] * 4]
     assert seen[-1] == seen[-2]
@@ -444,8 +440,7 @@ def classes(root: Path, wish: Wish, old: Path) -> list[tuple[StepKind, ChangeCla
 
 @pytest.mark.parametrize("node_labels", ["nfd", "external"])
 @pytest.mark.parametrize(
-    ("to", "of_a_move"),
-    [("seven-small", ChangeClass.REPARTITION), ("exclusive", ChangeClass.PLUGIN_RESTART)],
+    ("to", "of_a_move"), [("seven-small", ChangeClass.REPARTITION), ("exclusive", ChangeClass.PLUGIN_RESTART)]
 )
 def test_each_step_is_called_what_it_is(
     root: Path, tmp_path_factory: pytest.TempPathFactory, to: str, of_a_move: ChangeClass, node_labels: str

@@ -296,11 +296,7 @@ def test_what_follows_from_one_pool_is_not_said_of_an_edit_of_another() -> None:
 def test_who_reaches_a_service_is_told() -> None:
     reached, asked, gone = (
         change(original, edit, "Workload", "embeddings")
-        for edit in (
-            edits.reach_a_service_at_the_nodes,
-            edits.ask_a_service_by_http,
-            edits.take_the_port_of_a_service,
-        )
+        for edit in (edits.reach_a_service_at_the_nodes, edits.ask_a_service_by_http, edits.take_the_port_of_a_service)
     )
 
     assert (reached.effect, reached.pods) == (

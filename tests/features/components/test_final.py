@@ -169,8 +169,7 @@ def teams(folder: Path) -> list[Any]:
 
 @needs_kustomize
 @pytest.mark.parametrize(
-    "folder",
-    ["gpu-operator", "partitions", "partitions/whole", "scheduling", "namespaces", "namespaces/research"],
+    "folder", ["gpu-operator", "partitions", "partitions/whole", "scheduling", "namespaces", "namespaces/research"]
 )
 def test_what_a_component_makes_of_objects_is_checked_in_every_stage(root: Path, folder: str) -> None:
     component(
@@ -332,11 +331,7 @@ spec:
 
 @needs_kustomize
 @pytest.mark.parametrize(
-    ("rest", "rule"),
-    [
-        ("commonAnnotations: {cdi.k8s.io/a: b}\n", "no-cdi-annotations"),
-        (ON_A_NODE, "no-node-name"),
-    ],
+    ("rest", "rule"), [("commonAnnotations: {cdi.k8s.io/a: b}\n", "no-cdi-annotations"), (ON_A_NODE, "no-node-name")]
 )
 def test_admission_judges_what_a_component_makes_of_a_workload(root: Path, rest: str, rule: str) -> None:
     write(root / "overlays/dev/work.yaml", WORK)

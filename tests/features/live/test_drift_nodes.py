@@ -34,11 +34,7 @@ def test_a_layout_that_somebody_chose_by_hand() -> None:
 
     found = one(bodies)
 
-    assert (found.title, found.live, found.written) == (
-        f"Node {MIXED}",
-        "all-1g.10gb",
-        "one-large-two-medium-5f9ccffc",
-    )
+    assert (found.title, found.live, found.written) == (f"Node {MIXED}", "all-1g.10gb", "one-large-two-medium-5f9ccffc")
     assert "Pool a100-mixed spec.sharing.mig.layout" in lines(found)
     assert found.change_class is ChangeClass.REPARTITION
     assert found.next_sync is NextSync.RELABELS

@@ -430,10 +430,7 @@ def test_mig_devices_that_are_published_as_gpus_need_no_label(file: dict[str, An
 
 # --- The device plugin -------------------------------------------------------------------------------------------
 
-SHARED = {
-    "version": "v1",
-    "sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}},
-}
+SHARED = {"version": "v1", "sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}}}
 
 
 def test_a_file_keeps_the_name_that_nodes_know() -> None:

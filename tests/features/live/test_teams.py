@@ -225,9 +225,7 @@ def test_members_are_groups_users_and_service_accounts_with_a_cluster_role() -> 
 def test_a_role_of_the_namespace_stays_there() -> None:
     found = imported(a_platform(pool("a")), A_QUOTA + a_binding("x", "runner", "{kind: Group, name: g}", kind="Role"))
     assert "members" not in specs(found)["vision"]
-    assert messages(found) == [
-        ("GPU811", "RoleBinding `x` in namespace `vision` gives a Role of namespace `vision`"),
-    ]
+    assert messages(found) == [("GPU811", "RoleBinding `x` in namespace `vision` gives a Role of namespace `vision`")]
 
 
 def a_namespace(*labels: str) -> str:
@@ -501,20 +499,8 @@ def test_splits_classes_and_labelled_namespaces_are_written_again(tmp_path: Path
         "namespaces": ["x", "y"],
         "priorityClasses": ["urgent", "late"],
         "quotas": [
-            {
-                "pool": "a",
-                "unit": "gpu",
-                "guaranteed": 9,
-                "split": {"x": 5, "y": 4},
-                "classLimits": {"urgent": 3},
-            },
-            {
-                "pool": "c",
-                "unit": "1g.10gb",
-                "guaranteed": 20,
-                "split": {"x": 20, "y": 0},
-                "classLimits": {"late": 7},
-            },
+            {"pool": "a", "unit": "gpu", "guaranteed": 9, "split": {"x": 5, "y": 4}, "classLimits": {"urgent": 3}},
+            {"pool": "c", "unit": "1g.10gb", "guaranteed": 20, "split": {"x": 20, "y": 0}, "classLimits": {"late": 7}},
         ],
         "members": ["ml", {"group": "ops", "clusterRole": "gpu-runner"}, {"user": "ann", "role": "admin"}],
         "allow": {"podSecurity": "restricted", "unitsPerContainer": 2, "gracePeriod": "90s"},

@@ -89,12 +89,7 @@ def test_all_kinds_of_objects_are_collected() -> None:
 def test_training_says_what_is_not_so_anyway() -> None:
     found = imported(*written(PLATFORM + policy("Workload", "train", TRAINING)))
     assert specs(found) == {
-        "train": {
-            "tenant": "lab",
-            "batch": {"pods": 2},
-            "pool": "whole",
-            "image": "registry.example.com/train:1",
-        }
+        "train": {"tenant": "lab", "batch": {"pods": 2}, "pool": "whole", "image": "registry.example.com/train:1"}
     }
     assert found.drafts[0].sources == ("Job `train-3244eb5f` in namespace `lab` (dump.yaml)",)
 

@@ -45,7 +45,7 @@ HEADING: Final = ("apiVersion", "kind", "metadata")
 """What makes a document one of its kind."""
 
 UNSAID: Final = {
-    "ClusterSpec.bases": "the folders of a repository, in tests of `documents`; platforms here are one file",
+    "ClusterSpec.bases": "the folders of a repository, in tests of `documents`; platforms here are one file"
 }
 """Fields that no platform here sets."""
 

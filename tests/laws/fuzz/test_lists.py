@@ -235,10 +235,7 @@ def test_a_text_without_end_is_trouble(root: Path, command: str, monkeypatch: py
 @pytest.mark.parametrize("command", ["diff", "rollout"])
 def test_a_pipe_of_the_shell_is_read(root: Path, command: str) -> None:
     write(root / "list.json", json.dumps(PODS if command == "diff" else NODES))
-    arguments = {
-        "diff": "diff --against ./old --pods",
-        "rollout": "rollout research --to small --nodes",
-    }[command]
+    arguments = {"diff": "diff --against ./old --pods", "rollout": "rollout research --to small --nodes"}[command]
 
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m gpuplan.cli {arguments} <(sleep 0.1; cat list.json)"],

@@ -172,11 +172,7 @@ def test_pods_of_a_config_map_with_another_name_have_no_link_yet() -> None:
 
 
 def _rule(nodes: tuple[str, ...], *, pool: str, entry: str = "off", key: str = "", name: str = "") -> dict[str, Body]:
-    labels = {
-        "gpuplan.dev/pool": pool,
-        "nvidia.com/mig.config": entry,
-        "nvidia.com/device-plugin.config": key or pool,
-    }
+    labels = {"gpuplan.dev/pool": pool, "nvidia.com/mig.config": entry, "nvidia.com/device-plugin.config": key or pool}
     pattern = "|".join(nodes)
     matching = {"nodename": {"op": "InRegexp", "value": [f"^(?:{pattern})$"]}}
     rule = {"labels": labels, "matchFeatures": [{"feature": "system.name", "matchExpressions": matching}]}

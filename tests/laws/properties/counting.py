@@ -152,10 +152,4 @@ def _asked_by_pod(template: Body, only: Collection[str]) -> Asked:
     says = template["metadata"].get("annotations", {})
     devices = [count for name, count in total.items() if name.startswith("nvidia.com/")]
     parts = Decimal(says.get("gpu-fraction", 0))
-    return Asked(
-        1,
-        sum(devices, parts + claimed),
-        Decimal(says.get("gpu-memory", 0)),
-        total["cpu"],
-        total["memory"],
-    )
+    return Asked(1, sum(devices, parts + claimed), Decimal(says.get("gpu-memory", 0)), total["cpu"], total["memory"])

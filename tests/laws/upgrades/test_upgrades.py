@@ -171,7 +171,7 @@ def _ever(release: str, cluster: str) -> Iterator[Found]:
 
 # Lists of a kustomization that an upgrade changes though what they name is still there.
 RELISTED = {
-    "out/argocd/kustomization.yaml: openshift": "a cluster with an Argo CD of its own is not for that of the others",
+    "out/argocd/kustomization.yaml: openshift": "a cluster with an Argo CD of its own is not for that of the others"
 }
 
 

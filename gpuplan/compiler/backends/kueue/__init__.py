@@ -42,16 +42,7 @@ from gpuplan.compiler.planning.kueue import (
     root_cohort,
     uncounted,
 )
-from gpuplan.compiler.planning.plan import (
-    POOL_LABEL,
-    TENANT_LABEL,
-    Counted,
-    Plan,
-    Pool,
-    PriorityClass,
-    Stage,
-    Tenant,
-)
+from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Counted, Plan, Pool, PriorityClass, Stage, Tenant
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
 from gpuplan.compiler.planning.sources import named

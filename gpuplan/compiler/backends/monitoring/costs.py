@@ -49,8 +49,7 @@ def cost_groups(plan: Plan, recorded: Collection[str]) -> Iterator[Group]:
     if plan.prices is not None and counted is not None:
         requested = [
             recording(
-                record,
-                f"sum by ({kept}) (\n  {units}\n  * on (pool, unit) group_left (currency) {POOL_UNIT_COST}\n)",
+                record, f"sum by ({kept}) (\n  {units}\n  * on (pool, unit) group_left (currency) {POOL_UNIT_COST}\n)"
             )
             for record, (kept, units) in _REQUESTED.items()
             if units in recorded  # something says what pods have: of claimed devices Kueue alone

@@ -28,15 +28,7 @@ from gpuplan.compiler.manifests.templates import Row, places_in
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.apis import install_of
 from gpuplan.compiler.planning.gpu_operator import matches_boards
-from gpuplan.compiler.planning.plan import (
-    MIG_CONFIG_LABEL,
-    Mig,
-    Monitoring,
-    Plan,
-    Pool,
-    Tenant,
-    with_places,
-)
+from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Tenant, with_places
 
 
 class Traces(NamedTuple):

@@ -173,10 +173,7 @@ def _kai(workload: Workload) -> Terms:
     What holds for all pods of a Job together is read from the Job (`plugins/job` and `plugins/defaultgrouper` below
     `pkg/podgrouper/podgrouper` of KAI-Scheduler): without a number there any of its pods may start alone.
     """
-    labels = {
-        kai.QUEUE_LABEL: queue_of(workload.tenant, workload.pool.name),
-        kai.NODE_POOL_LABEL: workload.pool.name,
-    }
+    labels = {kai.QUEUE_LABEL: queue_of(workload.tenant, workload.pool.name), kai.NODE_POOL_LABEL: workload.pool.name}
     if workload.priority_class:
         labels[kai.PREEMPTIBILITY_LABEL] = preemptibility(workload.priority_class)
     annotations = _gang(workload)

@@ -25,10 +25,7 @@ _TEMPLATES: Final = ("spec", "leaderWorkerTemplate")
 _LEADER: Final = (*_TEMPLATES, "leaderTemplate")
 _WORKER: Final = (*_TEMPLATES, "workerTemplate")
 
-_ROLLOUT: Final = {
-    "type": "RollingUpdate",
-    "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0},
-}
+_ROLLOUT: Final = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0}}
 """New pods get the units of old ones, a replica at a time. One more than the policy counts would wait for ever."""
 
 

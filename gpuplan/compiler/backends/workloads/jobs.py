@@ -55,13 +55,7 @@ def _spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, 
     """Return the Job's spec; ``name`` is its own, which its pods know if they find one another."""
     subdomain = name if workload.peers else None
     return job_spec(
-        plan,
-        workload,
-        batch,
-        _tries(workload, batch),
-        given(subdomain=subdomain),
-        f"{name}-0.{name}",
-        [EVICTED],
+        plan, workload, batch, _tries(workload, batch), given(subdomain=subdomain), f"{name}-0.{name}", [EVICTED]
     )
 
 

@@ -47,12 +47,7 @@ def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: li
     spec = {
         "parentRefs": [parent],
         "hostnames": list(route.hosts),
-        "rules": [
-            {
-                "matches": [{"path": {"type": "PathPrefix", "value": route.path}}],
-                "backendRefs": backends,
-            }
-        ],
+        "rules": [{"matches": [{"path": {"type": "PathPrefix", "value": route.path}}], "backendRefs": backends}],
     }
     return workload_object(f"{_GROUP}/v1", "HTTPRoute", workload.name, workload, spec=spec)
 

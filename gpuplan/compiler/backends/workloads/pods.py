@@ -15,13 +15,7 @@ from gpuplan.compiler.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
 from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.compiler.planning.workspaces import FILES, files_of
-from gpuplan.compiler.policy.models import (
-    Allocation,
-    Inference,
-    ModelVolume,
-    PodSecurity,
-    ValueFrom,
-)
+from gpuplan.compiler.policy.models import Allocation, Inference, ModelVolume, PodSecurity, ValueFrom
 
 
 def pod_template(
@@ -190,10 +184,7 @@ def pod_security(tenant: Tenant, writers: int | None = None) -> dict[str, Any]:
 
 def container_security(tenant: Tenant) -> dict[str, Any]:
     is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
-    return {
-        "allowPrivilegeEscalation": False,
-        **({"capabilities": {"drop": ["ALL"]}} if is_restricted else {}),
-    }
+    return {"allowPrivilegeEscalation": False, **({"capabilities": {"drop": ["ALL"]}} if is_restricted else {})}
 
 
 # --- Volumes -----------------------------------------------------------------------------------------------------

@@ -33,15 +33,7 @@ NOTHING_TO_UNSET = Rule("GPU019", _HERE)
 MALFORMED_IGNORE = Rule("GPU020", _HERE)
 EMBEDDED_REPOSITORY = Rule("GPU023", _HERE)
 
-UNREAD: tuple[Rule, ...] = (
-    SYNTAX_ERROR,
-    NOT_TEXT,
-    TOO_LARGE,
-    NOT_A_FILE,
-    REFUSED_LINK,
-    NOT_A_MAPPING,
-    DUPLICATE_KEY,
-)
+UNREAD: tuple[Rule, ...] = (SYNTAX_ERROR, NOT_TEXT, TOO_LARGE, NOT_A_FILE, REFUSED_LINK, NOT_A_MAPPING, DUPLICATE_KEY)
 """The rules whose findings keep documents of a file, or a part of one, from being read at all."""
 
 RULES: Final = rules_among(globals())

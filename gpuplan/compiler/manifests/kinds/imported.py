@@ -101,10 +101,7 @@ COLLECTED: Final = (
     ),
     Collected(
         "training-jobs.yaml",
-        (
-            ("kubeflow.org", "MPIJob", "mpijobs"),
-            ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
-        ),
+        (("kubeflow.org", "MPIJob", "mpijobs"), ("kubeflow.org", "PyTorchJob", "pytorchjobs")),
         "Kubeflow's training operator",
     ),
     Collected(

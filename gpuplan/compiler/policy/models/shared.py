@@ -22,12 +22,7 @@ class Model(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        alias_generator=to_camel,
-        defer_build=True,
-        hide_input_in_errors=True,
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, defer_build=True, hide_input_in_errors=True
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.compiler.backends import backends
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
@@ -47,6 +46,9 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
     kept = {_key(item) for item in step.after.retained}
     for item in step.before.retained:
         needing = step.needing(item)
+        # Nodes show no objects.
+        listed = "" if isinstance(item.what, RetainedObject) else "pass `--nodes FILE`; or "
+        look = f"{listed}look, and say so: `# gpuplan: ignore[GPU739] REASON`"
         if _key(item) not in kept and needing != () and not _is_made(item, step.after):
             yield Finding(
                 name_of_cluster(step),
@@ -54,22 +56,13 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
                 + (who_names(needing) if needing else "nobody has shown that nothing needs it"),
                 label=f"`{item.name}` is gone",
                 notes=(earlier(item.at, f"`{item.name}`"), f"it may go once {item.spec.until}"),
-                help=f"bring `{item.name}` back until no node needs it" if needing else _shown(item),
+                help=f"bring `{item.name}` back until no node needs it" if needing else look,
                 severity=Severity.ERROR if needing else None,
             )
 
 
-_SAY_SO: Final = "say so: `# gpuplan: ignore[GPU739] REASON`"
-
-
-def _shown(item: Retained) -> str:
-    if isinstance(item.what, RetainedObject):
-        return f"look, and {_SAY_SO}"
-    return f"pass `--nodes FILE`; or look, and {_SAY_SO}"
-
-
-def _key(item: Retained) -> tuple[str, object]:
-    match item.what:
+def _key(retained: Retained) -> tuple[str, object]:
+    match retained.what:
         case RetainedLayout(spec=spec):
             return MIG_CONFIG_LABEL, spec.config_name
         case RetainedDevicePluginConfig(spec=plugin):
@@ -77,11 +70,11 @@ def _key(item: Retained) -> tuple[str, object]:
         case RetainedObject(spec=kept):
             return "", identity_of(kept.manifest)
         case RetainedNodes():
-            return "nodes", item.name
+            return "nodes", retained.name
 
 
-def _title(item: Retained) -> str:
-    match item.what:
+def _title(retained: Retained) -> str:
+    match retained.what:
         case RetainedLayout(spec=spec):
             return f"the entry `{spec.config_name}`"
         case RetainedDevicePluginConfig(spec=plugin):
@@ -93,10 +86,10 @@ def _title(item: Retained) -> str:
             return f"what nodes keep of pool `{nodes.pool}`"
 
 
-def _is_made(item: Retained, after: Plan) -> bool:
+def _is_made(retained: Retained, after: Plan) -> bool:
     """Whether the policies make it themselves, or nothing applies it."""
-    _, name = _key(item)
-    match item.what:
+    _, name = _key(retained)
+    match retained.what:
         case RetainedLayout():
             return name in mig_parted.configuration(after)["mig-configs"]
         case RetainedDevicePluginConfig():

@@ -136,29 +136,23 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     for identity, (body, at) in _objects(step.after).items():
         if identity in earlier and (found := locked_fields(identity, earlier[identity][0], body)):
             fields = joined([f"`{'.'.join(route)}`" for route in found])
+            may_grow = {item.route for item in assume_kind(identity.group, identity.kind).immutable if item.may_grow}
+            verb = "made smaller" if may_grow.issuperset(found) else "changed"
+            # Policies give the object its name, and can give it another.
+            is_named = at is not None or identity.kind == "PriorityClass"
+            hold = assume_kind(identity.group, identity.kind).held_by
+            delete = f"run {deletion(identity)} once Argo CD or Flux has read the commit"
+            if identity.kind == "PersistentVolumeClaim":
+                delete += ": all that is in the volume goes with it, once no pod uses it"
+            elif hold is not None and hold.kind:
+                delete += f": it goes when no {hold.kind} names it"
             yield Finding(
                 at if at is not None else _place(step.after, identity, body, found[0]),
-                f"{fields} of {identity.kind} `{identity.name}` cannot be {_verb(identity, found)}",
+                f"{fields} of {identity.kind} `{identity.name}` cannot be {verb}",
                 label="the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
-                help=_help(identity, is_named=at is not None or identity.kind == "PriorityClass"),
+                help=f"{'add one with another name and leave this; or' if is_named else 'take it back, or'} {delete}",
             )
-
-
-def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
-    fields = {item.route: item for item in assume_kind(identity.group, identity.kind).immutable}
-    return "made smaller" if all(fields[route].may_grow for route in found) else "changed"
-
-
-def _help(identity: Identity, *, is_named: bool) -> str:
-    """``is_named`` says that policies give the object its name, and can give it another."""
-    hold = assume_kind(identity.group, identity.kind).held_by
-    delete = f"run {deletion(identity)} once Argo CD or Flux has read the commit"
-    if identity.kind == "PersistentVolumeClaim":
-        delete += ": all that is in the volume goes with it, once no pod uses it"
-    elif hold is not None and hold.kind:
-        delete += f": it goes when no {hold.kind} names it"
-    return f"add one with another name and leave this; or {delete}" if is_named else f"take it back, or {delete}"
 
 
 # --- Objects and where they come from ----------------------------------------------------------------------------
@@ -186,7 +180,7 @@ _FIELDS: Final[Mapping[Route, str]] = {
     ("spec", "storageClassName"): "storageClass",
     ("spec", "accessModes"): "accessMode",
 }
-"""What the policies call a field of a claim."""
+"""The fields of the policies, by the field of a claim."""
 
 
 def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:

@@ -13,16 +13,7 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    Cluster,
-    Layout,
-    Mig,
-    Plan,
-    Pool,
-    RetainedDevicePluginConfig,
-)
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.checks.places import (
     chosen_by,
@@ -196,7 +187,10 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     """
     known = device_plugin.data(step.after)
     told: set[str] = set()
-    changed = {retained.spec.key: retained for retained in _told_otherwise(step)}
+    # Labels of nodes may name a retained key for many commits.
+    files = device_plugin.configurations(step.after)
+    kept = ((retained.spec.key, retained) for retained in step.before.retained_plugin_configs)
+    changed = {key: retained for key, retained in kept if files.get(key, retained.config) != retained.config}
     for part, heir in _heirs(step):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
         claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
@@ -208,10 +202,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 name_of(heir.at) if heir is not None else name_of_cluster(step),
                 f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
                 label="their pool from now on" if heir is not None else "none of its pools has them",
-                notes=(
-                    labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),
-                    *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key),
-                ),
+                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by), *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key)),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
     yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
@@ -247,14 +238,6 @@ def _keys_of_none(step: Step) -> Iterator[tuple[str, Finding]]:
                 )
 
 
-def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
-    """What was retained of a key is another file now. Nodes may name it whose label has not moved for many commits."""
-    files = device_plugin.configurations(step.after)
-    for retained in step.before.retained_plugin_configs:
-        if files.get(retained.spec.key, retained.config) != retained.config:
-            yield retained
-
-
 # --- Labels ------------------------------------------------------------------------------------------------------
 
 _DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
@@ -288,38 +271,34 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     for old, new in step.pools if not _labels_stay(step.before) else ():
         for leaving in departures(step, old, new) if old is not None else ():
             if old is not None and leaving.to is None and leaving.nodes.count:
-                yield from _left(step, old, new, leaving)
+                yield from _unlabelled(step, old, new, leaving)
     yield from _labelled_otherwise(step)
 
 
-def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
+def _unlabelled(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
     there = pods_on(step, old, leaving.nodes)
     if there == 0:
         return
     is_partitioned = _is_partitioned(old)
+    is_shared = any(part.shares is not None and part.nodes.count for part in old.parts)
     label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
+    otherwise = _UNCONFIGURED
+    if is_plugin_config_gone(step, old):
+        otherwise = f"the operator's sync takes their configuration away first: {without_file(step)}"
     yield Finding(
         name_of_cluster(step) if new is None else chosen_by(new).key,
         f"{verb(leaving.nodes, 'loses', 'lose')} the label `{label}`: pool `{old.name}` "
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, old) else _UNCONFIGURED,
+            _DISSOLVED if is_partitioned else otherwise,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
             *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
             *pods_note(there),
         ),
         help=_DRAINED,
-        severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
+        severity=None if is_partitioned or is_shared else Severity.WARNING,
     )
-
-
-def _gone(step: Step) -> str:
-    return f"the operator's sync takes their configuration away first: {without_file(step)}"
-
-
-def _is_shared(pool: Pool) -> bool:
-    return any(part.shares is not None and part.nodes.count for part in pool.parts)
 
 
 def _labelled_otherwise(step: Step) -> Iterator[Finding]:
@@ -336,7 +315,10 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
         help_ = "have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`"
         message = "nodes lose their labels with Node Feature Discovery, which is no longer installed"
         label = "installed until now"
-    if pools and (old.spec.node_labels is not new.spec.node_labels or _loses_nfd(old, new)):
+    # If the operator moves, more than labels is removed.
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
+    loses_nfd = stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
+    if pools and (old.spec.node_labels is not new.spec.node_labels or loses_nfd):
         yield Finding(
             at,
             message,
@@ -345,12 +327,6 @@ def _labelled_otherwise(step: Step) -> Iterator[Finding]:
             help=help_,
             severity=None if is_partitioned else Severity.WARNING,
         )
-
-
-def _loses_nfd(old: Cluster, new: Cluster) -> bool:
-    """Whether it is removed while the operator stays; where the operator moves, more than labels is removed."""
-    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
-    return stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
 
 
 def _is_partitioned(pool: Pool) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Family, Finding, Severity
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Pool
+from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL
 from gpuplan.features.changes.checks.places import chosen_by, pods_on, sharing_of
-from gpuplan.features.changes.orders import FILES, BadOrder, Hazard, bad_orders, syncers_of
+from gpuplan.features.changes.orders import FILES, Hazard, bad_orders, syncers_of
 from gpuplan.features.changes.step import Step
 
 
@@ -62,13 +62,13 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
         pool = bad.to
         if bad.hazard not in _AHEAD or not bad.is_unasked or pool is None or bad.named is None:
             continue
-        if (pool.name, bad.named) in told_of or _is_idle(step, bad):
+        if (pool.name, bad.named) in told_of or (bad.was is not None and pods_on(step, bad.was, bad.nodes) == 0):
             continue
         told_of.add((pool.name, bad.named))
         label, value = bad.named
         is_mig = label == MIG_CONFIG_LABEL
         yield Finding(
-            _place(bad.was, pool),
+            chosen_by(pool).key if bad.was is None or bad.was.name != pool.name else sharing_of(pool),
             f"nodes of pool `{pool.name}` may name the {'entry' if is_mig else 'configuration'} `{value}` before "
             "it is there",
             label="labels and files are synced by themselves, in any order",
@@ -96,13 +96,3 @@ def _stuck_taints(step: Step) -> Iterator[Finding]:
 
 
 _UNSTUCK: Final = "to mend a node: `kubectl annotate node NODE nfd.node.kubernetes.io/taints-`"
-
-
-def _is_idle(step: Step, bad: BadOrder) -> bool:
-    """Whether it is known that nothing runs on the nodes."""
-    return bad.was is not None and pods_on(step, bad.was, bad.nodes) == 0
-
-
-def _place(was: Pool | None, pool: Pool) -> Origin:
-    is_moved = was is None or was.name != pool.name
-    return chosen_by(pool).key if is_moved else sharing_of(pool)

@@ -18,10 +18,10 @@ def name_of_cluster(step: Step) -> Origin:
     return name_of(step.after.cluster.at)
 
 
-def earlier(at: Origin, what: str) -> str:
+def earlier(at: Origin, thing: str) -> str:
     """A note on where something was written that is gone."""
     location = at.locate()
-    return f"{what} was in `{location.file.path}`, line {location.span.start.line}"
+    return f"{thing} was in `{location.file.path}`, line {location.span.start.line}"
 
 
 def sharing_of(pool: Pool) -> Origin:
@@ -48,7 +48,7 @@ def labelled(label: str, value: str, nodes: Sequence[str] | None) -> str:
 
 
 def pods_on(step: Step, pool: Pool, nodes: NodeImpact | None = None) -> int | None:
-    """How many pods hold something on nodes of an earlier pool, all of its own or these; None where nobody knows."""
+    """Return the number of pods with units on these nodes of an earlier pool, or None without a list of pods."""
     if step.pods is None:
         return None
     named = nodes.names if nodes is not None and nodes.pattern is None else ()
@@ -57,7 +57,7 @@ def pods_on(step: Step, pool: Pool, nodes: NodeImpact | None = None) -> int | No
 
 
 def pods_of(step: Step, tenant: Tenant) -> int | None:
-    """How many pods in the namespaces of an earlier tenant hold something; None where nobody knows."""
+    """Return the number of pods with units in the namespaces of an earlier tenant, or None without a list of pods."""
     if step.pods is None:
         return None
     return sum(pod.namespace in tenant.spec.namespaces for pod, _, _ in held(step.before, step.pods))

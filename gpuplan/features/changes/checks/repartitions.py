@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.diagnostics import Family, Finding, Label, Severity
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.base.wording import count, joined, listing
+from gpuplan.compiler.catalog.operators import nearest_line
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import total_text
+from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.layouts import is_divided_alike
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -20,7 +23,6 @@ from gpuplan.compiler.planning.plan import (
     Fraction,
     Mig,
     Mps,
-    Plan,
     Pool,
     TimeSlicing,
     Total,
@@ -28,7 +30,7 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.features.changes.checks.nodes import RETAIN
 from gpuplan.features.changes.checks.places import chosen_by, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.features.changes.keeping import without_labels
-from gpuplan.features.changes.nodes import Transition, transitions
+from gpuplan.features.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.features.changes.orders import FILES, Files, Hazard, bad_orders
 from gpuplan.features.changes.pools import is_partitioned_anew
 from gpuplan.features.changes.step import Step
@@ -135,15 +137,15 @@ def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
         for plan, pool in ((step.before, away.before), (step.after, away.after))
     )
     for name, total in totals.items():
-        left = sum(_per_node(found, name) * found.nodes.count for found in away.stays)
-        least = min(total, promised.get(name, total), key=lambda item: item.guaranteed)
+        left = sum(_per_node(moved, name) * moved.nodes.count for moved in away.stays)
+        least = min(total, promised.get(name, total), key=lambda level: level.guaranteed)
         if name in promised and left < least.guaranteed:
             yield least, left
 
 
-def _per_node(found: Transition, name: str) -> int:
+def _per_node(moved: Transition, name: str) -> int:
     """The fewer of what a node hands out before and after: it may be either."""
-    units = [pool.find_unit(name) for pool in (found.before, found.after)]
+    units = [pool.find_unit(name) for pool in (moved.before, moved.after)]
     return min(unit.per_node if unit is not None else 0 for unit in units)
 
 
@@ -155,7 +157,7 @@ def by_rollout(step: Step, pool: Pool) -> str:
 
 
 def _target(pool: Pool) -> str:
-    """How `gpuplan rollout --to` spells a way of sharing."""
+    """Return the value of `gpuplan rollout --to` for a way of sharing."""
     match pool.sharing:
         case Mig(layout=layout) if not layout.is_inline:
             return layout.name
@@ -200,12 +202,14 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
             continue
         told.add(bad.pools)
         was, to = bad.pools
+        cluster = step.after.cluster
+        syncers = "Applications" if cluster.argocd else "Kustomizations" if cluster.flux else "folders"
         is_partitioned = bad.hazard is Hazard.UNLABELLED
         yield Finding(
             chosen_by(bad.to).key if bad.to is not None else name_of_cluster(step),
             f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
             f"{verb(bad.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
-            label=f"two {_syncers(step.after)} label them in turn",
+            label=f"two {syncers} label them in turn",
             notes=(bad.text, _UNPARTITIONED if is_partitioned else _UNCONFIGURED, *pods_note(there)),
             help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
             f"`{to}` are there",
@@ -214,12 +218,6 @@ def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
 
 _UNPARTITIONED: Final = f"where there is no `{MIG_CONFIG_LABEL}`, the operator may write `all-disabled`"
 _UNCONFIGURED: Final = f"where there is no `{DEVICE_PLUGIN_CONFIG_LABEL}`, GPUs are published whole"
-
-
-def _syncers(plan: Plan) -> str:
-    if plan.cluster.argocd is not None:
-        return "Applications"
-    return "Kustomizations" if plan.cluster.flux is not None else "folders"
 
 
 # --- Files and labels --------------------------------------------------------------------------------------------
@@ -264,7 +262,8 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
             else f"until labels follow the operator's files, {each}",
             label="what it neither did nor will",
             notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
-            help=_keep_meaning(step, pool),
+            help=f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take "
+            f"it back, {by_rollout(step, pool)}",
         )
 
 
@@ -273,13 +272,6 @@ _LABELS_FIRST: Final = {
     True: "with `approval: automatic` Argo CD syncs both at once, and nothing orders them",
     False: "nothing but the order that a person keeps has the files come first",
 }
-
-
-def _keep_meaning(step: Step, pool: Pool) -> str:
-    return (
-        f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take it back, "
-        f"{by_rollout(step, pool)}"
-    )
 
 
 # --- Names that stay ---------------------------------------------------------------------------------------------
@@ -388,4 +380,43 @@ def entry_removed_unseen(step: Step) -> Iterator[Finding]:
                     else ""
                 ),
                 severity=Severity.ERROR if by else None,
+            )
+
+
+@check("GPU756", "mps-daemon-not-told", Severity.WARNING, family=Family.STEP)
+def mps_daemon_not_told(step: Step) -> Iterator[Finding]:
+    """Nodes that share GPUs by MPS get another configuration, of which their MPS daemons are not told.
+
+    ## Why
+    A sidecar of the MPS control daemon, config-manager, follows the node's label and signals the daemon. From v25.3 to
+    v26.3 the operator lets these pods see all processes of the node (`hostPID` in
+    `assets/state-mps-control-daemon/0400_daemonset.yaml`), and config-manager panics at the first one without a command
+    line, such as any thread of the kernel (`findPidToSignal` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin, mended in v0.20.0). It has replaced the file by then, finds nothing left to do when it
+    starts again, and never signals. The device plugin's own config-manager works, so that the node hands out as many
+    shares as it should, with the memory and thread limits of as many as there were before.
+
+    ## Instead
+    When the label of the drained nodes has moved, delete the daemons' pods there: new ones read the new file. Or use
+    the operator from v26.7 on.
+    """
+    line = nearest_line(step.after.cluster.gpu_operator.version)
+    if line.signals_mps_daemon or uses_claims(step.before) or uses_claims(step.after):
+        return
+    stay = (transitions(old, new) for old, new in step.kept_pools)
+    go = (moves(old, leaving) for old, new in step.pools if old is not None for leaving in departures(step, old, new))
+    for moved in chain.from_iterable(chain(stay, go)):
+        shares = [part.sharing for part in (moved.before, moved.after) if isinstance(part.sharing, Mps)]
+        keys = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in (moved.before, moved.after)}
+        if len(shares) > 1 and len(keys) > 1:
+            operator = step.after.cluster.gpu_operator
+            where = listing(moved.nodes.names) if moved.nodes.names else f"nodes of pool `{moved.after.name}`"
+            yield Finding(
+                sharing_of(moved.after),
+                f"the MPS daemons of {where} are not told of their new configuration",
+                label="limits stay those of the old one",
+                related=(Label(operator.at / "version", f"config-manager of {line.name} panics instead"),),
+                help="drain the nodes, and when their label has moved run "
+                f"`kubectl delete pod -n {operator.namespace} -l app=nvidia-device-plugin-mps-control-daemon "
+                "--field-selector spec.nodeName=NODE` for each",
             )

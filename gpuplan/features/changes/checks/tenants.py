@@ -13,9 +13,9 @@ from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.planning import kai
 from gpuplan.compiler.planning.kueue import cluster_queue
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, RetainedObject, Tenant
-from gpuplan.features.changes.capacity import quotas
 from gpuplan.features.changes.checks.nodes import RETAIN
 from gpuplan.features.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
+from gpuplan.features.changes.nodes import quotas
 from gpuplan.features.changes.pods import held
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.tenants import users_of
@@ -180,7 +180,9 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
     for tenant, old, new in _lowered(step):
         spaces = (None,) if step.after.scheduler.counts_tenants else tenant.spec.namespaces
         for namespace in spaces:
-            most, allowed = (_most(quota, namespace) for quota in (old, new))
+            most, allowed = (
+                (quota.limit if namespace is None else quota.caps.get(namespace, 0)) for quota in (old, new)
+            )
             if allowed is None or (most is not None and allowed >= most):
                 continue
             used = _used(step, tenant, new, namespace)
@@ -209,13 +211,8 @@ def _nothing(tenant: Tenant, quota: Quota) -> Quota:
     return quota._replace(at=tenant.at / "quotas", guaranteed=0, limit=0, caps=dict.fromkeys(quota.caps, 0))
 
 
-def _most(quota: Quota, namespace: str | None) -> Amount | None:
-    """The most that may be used: of the whole tenant, or in a namespace, where nothing is if it is new."""
-    return quota.limit if namespace is None else quota.caps.get(namespace, 0)
-
-
 def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None) -> Amount:
-    """How many units pods hold now, or workloads may at most where nobody knows."""
+    """Return the units that pods hold now, or without a list of pods those that workloads may hold at most."""
     if step.pods is None:
         workloads = (item for item in step.after.workloads if (item.tenant.name, item.key) == (tenant.name, quota.key))
         return add([item.most_pods * item.amount_per_pod for item in workloads])

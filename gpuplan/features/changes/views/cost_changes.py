@@ -1,4 +1,4 @@
-"""What a step costs in a month, for people and for programs."""
+"""The cost of a step in a month, for people and for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def summed_text(changes: Iterable[CostChange]) -> str:
 
 
 def _sums(changes: Iterable[CostChange]) -> dict[str, Ratio]:
-    """What it costs more in all, by currency."""
+    """Return the sum of the differences, by currency."""
     found: dict[str, Ratio] = {}
     for change in changes:
         if change.total is not None:
@@ -28,7 +28,7 @@ def _sums(changes: Iterable[CostChange]) -> dict[str, Ratio]:
 
 
 def cost_lines(change: CostChange, most: int) -> Iterator[str]:
-    """What a cluster costs more or less: in all, idle, by pool and by tenant; ``most`` of each are named."""
+    """Yield the differences in cost: in all, idle, by pool and by tenant. At most ``most`` of each are named."""
     currency = change.currency
     if change.total is None or change.idle is None:
         yield _without_difference(change)
@@ -48,14 +48,14 @@ def _text(amounts: AmountChange, currency: str) -> str:
     return f"{month_text(amounts.difference, currency, '+')}, from {before} to {after}"
 
 
-def _named(what: str, changes: Mapping[str, AmountChange], currency: str, most: int) -> Iterator[str]:
+def _named(kind: str, changes: Mapping[str, AmountChange], currency: str, most: int) -> Iterator[str]:
     """The greatest differences first."""
-    found = sorted(changes.items(), key=lambda item: (-abs(item[1].difference), item[0]))
+    found = sorted(changes.items(), key=lambda change: (-abs(change[1].difference), change[0]))
     for name, amounts in found[:most]:
-        yield f"{what} `{name}`: {_text(amounts, currency)}"
+        yield f"{kind} `{name}`: {_text(amounts, currency)}"
     if len(found) > most:
         rest = sum((amounts.difference for _, amounts in found[most:]), Ratio(0))
-        yield f"{len(found) - most} more {what}s: {month_text(rest, currency, '+')}"
+        yield f"{len(found) - most} more {kind}s: {month_text(rest, currency, '+')}"
 
 
 def _without_difference(change: CostChange) -> str:
@@ -100,5 +100,5 @@ def _amounts(amounts: AmountChange | None) -> dict[str, Any] | None:
     return {name: money_as_data(amount) for name, amount in found.items()}
 
 
-def _named_amounts(what: str, changes: Mapping[str, AmountChange]) -> Sequence[dict[str, Any]]:
-    return [{what: name, **(_amounts(amounts) or {})} for name, amounts in changes.items()]
+def _named_amounts(kind: str, changes: Mapping[str, AmountChange]) -> Sequence[dict[str, Any]]:
+    return [{kind: name, **(_amounts(amounts) or {})} for name, amounts in changes.items()]

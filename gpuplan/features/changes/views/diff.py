@@ -1,4 +1,4 @@
-"""What the step from one platform to another disturbs, for a terminal, a merge request or programs.
+"""The effects of the step from one platform to another, for a terminal, a merge request or programs.
 
 What is said of a change is the same for all readers; names are marked with backticks.
 """
@@ -22,9 +22,8 @@ from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange, Wait
-from gpuplan.features.changes.orders import BadOrder
-from gpuplan.features.changes.pods import Holder, Outsider
+from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait
+from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
 from gpuplan.features.changes.wording import deletion
 from gpuplan.terminal.fitting import folded
@@ -37,7 +36,7 @@ from gpuplan.terminal.syncing import started, within
 from gpuplan.terminal.text import Style, Theme, indent, marked_up, printable, section
 
 MOST_LINES: Final = 10
-"""How many pods and grants are named for one change, and how many objects; JSON has all of them."""
+"""The number of pods and grants that are named for one change, and of objects. JSON has all of them."""
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
@@ -86,7 +85,7 @@ def pods_of(diff: Diff) -> str:
 
 
 def notes(diff: Diff) -> Iterator[str]:
-    """What a reader has to know of how it was compared."""
+    """Yield notes on the comparison itself."""
     yield f"from {side_name(diff.earlier.side)} to {side_name(diff.later.side)}"
     if diff.earlier.side.kind is SideKind.OUTPUT:
         yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
@@ -107,7 +106,7 @@ def _has_errors(diff: Diff) -> bool:
 
 
 def _staleness(platform: Platform) -> str:
-    """What is applied is what was built, and that may be something else."""
+    """Return a note if the files in `out/` differ from those of the policies, or ""."""
     found = platform.staleness
     if not found:
         return ""
@@ -153,7 +152,7 @@ def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
 
 
 def facts(impact: Impact) -> tuple[Fact, ...]:
-    """What is known of a change beside what it is, most urgent first."""
+    """Return the facts about a change, most urgent first."""
     change = impact.change
     found = (
         Fact("effect", (change.effect,)),
@@ -161,7 +160,7 @@ def facts(impact: Impact) -> tuple[Fact, ...]:
         Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
         Fact("pods", tuple(_pod_lines(impact))),
         Fact("kept off", tuple(_outsider_lines(impact))),
-        Fact("units", tuple(map(_capacity, change.capacity))),
+        Fact("units", tuple(f"`{one.unit}` of `{one.pool}`: {one.before} to {one.after}" for one in change.capacity)),
         Fact("tenants", _shortened([_grant(grant) for grant in change.grants])),
         Fact("applied", tuple(_applied(impact))),
         Fact("undo", (change.undo,)),
@@ -205,16 +204,10 @@ def _holder(holder: Holder) -> str:
 
 def _outsider_lines(impact: Impact) -> Iterator[str]:
     if impact.change.closing and impact.outsiders is not None:
-        found = _shortened([*map(_outsider, impact.outsiders)])
-        yield from found or ("nothing that is there: all tolerate it",)
-
-
-def _outsider(found: Outsider) -> str:
-    return f"{found.kind} `{found.namespace}/{found.name}` ({count(found.pods, 'pod')} there)"
-
-
-def _capacity(change: CapacityChange) -> str:
-    return f"`{change.unit}` of `{change.pool}`: {change.before} to {change.after}"
+        lines = (
+            f"{one.kind} `{one.namespace}/{one.name}` ({count(one.pods, 'pod')} there)" for one in impact.outsiders
+        )
+        yield from _shortened([*lines]) or ("nothing that is there: all tolerate it",)
 
 
 def _grant(change: GrantChange) -> str:
@@ -230,7 +223,7 @@ def _grant(change: GrantChange) -> str:
 
 
 def _applied(impact: Impact) -> Iterator[str]:
-    """What applies it: those that are started alike in one line."""
+    """Yield the appliers of a change. Those that start alike share a line."""
     groups: dict[tuple[object, ...], list[Applier]] = {}
     for applier in impact.appliers:
         is_blocked = applier.name in impact.blocked
@@ -270,7 +263,7 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
-    """What Applications wait for, and what to type."""
+    """Return the reasons for which Applications wait, with commands."""
     return tuple(line for wait in diff.waits if wait.cluster == cluster for line in _wait_lines(wait))
 
 
@@ -303,7 +296,7 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
 
 
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
-    """What a cluster costs more or less in a month; nothing where it costs what it did, or nobody knows."""
+    """Return the difference in a cluster's monthly cost, or nothing if there is none or it is not known."""
     change = diff.costs.get(cluster)
     return tuple(cost_lines(change, MOST_LINES)) if change else ()
 
@@ -353,9 +346,8 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     inner = theme.indented()
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
-    parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
-    parts += _fact_lines(Fact("waits", waits), inner) if (waits := waits_of(diff, name)) else ()
-    parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
+    for about, read in (("orders", orders_of), ("waits", waits_of), ("costs", costs_of)):
+        parts += _fact_lines(Fact(about, lines), inner) if (lines := read(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -367,14 +359,12 @@ def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[st
         found = [fact for fact in facts(impact) if fact not in known]
         known.update(found)
         below = "".join(_fact_lines(fact, theme.indented(4)) for fact in found)
-        yield folded(_heading(impact, diff, theme), theme) + indent(below, "    ")
-
-
-def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
-    change = impact.change
-    kind = theme.paint(change.change_class, class_style(change.change_class))
-    what = _text(f"{change.subject.kind} `{change.subject.name}`: {change.what}", theme)
-    return f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n"
+        change = impact.change
+        kind = theme.paint(change.change_class, class_style(change.change_class))
+        what = _text(f"{change.subject.kind} `{change.subject.name}`: {change.what}", theme)
+        yield folded(
+            f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n", theme
+        ) + indent(below, "    ")
 
 
 def _fact_lines(fact: Fact, theme: Theme) -> str:
@@ -423,21 +413,15 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
 
     What a policy says cannot become markup, a link or a mention.
     """
-    rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
+    rows = [*map(_row, diff.impacts), *map(_object_row, diff.objects)]
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join(
-        (*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *_waits(diff), *findings, *errors)
-    )
+    change_class, _, rest = verdict(diff).partition(": ")
+    head = [f"## gpuplan: {change_class}\n\n{prose(rest)}\n", *(f"\n{prose(note)}\n" for note in notes(diff))]
+    start = "".join((*head, *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
-
-
-def _head(diff: Diff) -> Iterator[str]:
-    change_class, _, rest = verdict(diff).partition(": ")
-    yield f"## gpuplan: {change_class}\n\n{prose(rest)}\n"
-    yield from (f"\n{prose(note)}\n" for note in notes(diff))
 
 
 def _table(rows: list[str], total: int) -> Iterator[str]:
@@ -455,45 +439,27 @@ def _row(impact: Impact) -> str:
         code(change.cluster),
         f"{escape(change.subject.kind)} {code(change.subject.name)}: {prose(change.what)}",
         str(change.nodes.count) if change.nodes else "",
-        _pods_cell(impact),
+        f"up to {change.pods}" if impact.holders is None and change.pods else str(len(impact.holders or ()) or ""),
         "yes" if change.needs_drain else "",
         "maybe" if change.needs_reboot else "",
     )
     return f"| {' | '.join(cells)} |\n"
 
 
-def _pods_cell(impact: Impact) -> str:
-    if impact.holders is not None:
-        return str(len(impact.holders)) if impact.holders else ""
-    return f"up to {impact.change.pods}" if impact.change.pods else ""
+def _object_row(change: ObjectChange) -> str:
+    what = f"{code(str(change.identity))} is {change.verb} in {code(f'{change.folder}/')}"
+    return f"| **{change.change_class}** | {code(change.cluster)} | {what} | | | | |\n"
 
 
-def _object_row(item: ObjectChange) -> str:
-    what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
-    return f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n"
-
-
-def _orders(diff: Diff) -> Iterator[str]:
-    told = {cluster: orders for cluster in diff.clusters if (orders := orders_of(diff, cluster))}
-    if told:
-        yield "\n### In which order\n\n"
-        lines = (f"- {code(cluster)}: {'; '.join(map(prose, orders))}\n" for cluster, orders in told.items())
-        yield from fitting(lines, _DETAILS_RESERVE // 3)
-
-
-def _waits(diff: Diff) -> Iterator[str]:
-    told = [(name, line) for name in diff.clusters for line in waits_of(diff, name)]
-    if told:
-        yield "\n### What waits\n\n"
-        yield from fitting((f"- {code(name)}: {prose(line)}\n" for name, line in told), _DETAILS_RESERVE // 3)
-
-
-def _costs(diff: Diff) -> Iterator[str]:
-    if diff.costs:
-        yield "\n### What it costs\n\n"
-        told = ((cluster, costs_of(diff, cluster)) for cluster in diff.costs)
-        lines = (f"- {code(cluster)}: {'; '.join(map(prose, costs))}\n" for cluster, costs in told)
-        yield from fitting(lines, _DETAILS_RESERVE // 3)
+def _lists(diff: Diff) -> Iterator[str]:
+    """Yield a section for the costs, for the orders and for the waits of the clusters."""
+    costs = [(name, "; ".join(map(prose, costs_of(diff, name)))) for name in diff.costs]
+    orders = [(name, "; ".join(map(prose, lines))) for name in diff.clusters if (lines := orders_of(diff, name))]
+    waits = [(name, prose(line)) for name in diff.clusters for line in waits_of(diff, name)]
+    for title, texts in (("What it costs", costs), ("In which order", orders), ("What waits", waits)):
+        if texts:
+            yield f"\n### {title}\n\n"
+            yield from fitting((f"- {code(name)}: {text}\n" for name, text in texts), _DETAILS_RESERVE // 3)
 
 
 def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
@@ -502,11 +468,11 @@ def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
         f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
     )
     where = f"- {code(place(impact, diff, theme))}"
-    lines = "\n".join((where, *(_item(fact.about, fact.lines) for fact in facts(impact))))
+    lines = "\n".join((where, *(_bullet(fact.about, fact.lines) for fact in facts(impact))))
     return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
 
 
-def _item(about: str, lines: tuple[str, ...]) -> str:
+def _bullet(about: str, lines: tuple[str, ...]) -> str:
     if len(lines) == 1:
         return f"- **{about}**: {prose(lines[0])}"
     return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
@@ -518,9 +484,9 @@ def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
         yield from _findings_table(platform.errors, seen_from(platform.side, theme))
 
 
-def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
-    rows = list(fitting((finding_row(item, theme) for item in found), _FINDINGS_RESERVE // 3))
-    yield from findings_table(rows, len(found))
+def _findings_table(diagnostics: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
+    rows = list(fitting((finding_row(item, theme) for item in diagnostics), _FINDINGS_RESERVE // 3))
+    yield from findings_table(rows, len(diagnostics))
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
@@ -544,7 +510,20 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
         },
         "costs": sums_as_data(diff.costs.values()),
         "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
-        "orders": [_order(bad) for cluster in sorted(diff.orders) for bad in diff.orders[cluster]],
+        "orders": [
+            {
+                "cluster": bad.cluster,
+                "hazard": bad.hazard.value,
+                "nodes": as_data(bad.nodes, _CONTRACT),
+                "synced": list(bad.synced),
+                "waiting": list(bad.waiting),
+                "text": bad.text,
+                "unasked": bad.is_unasked,
+                "safe": list(bad.safe or ()),
+            }
+            for cluster in sorted(diff.orders)
+            for bad in diff.orders[cluster]
+        ],
         "not_compared": list(diff.skipped),
         "findings": _findings_as_data(diff.findings, seen_from(diff.later.side, theme)),
     }
@@ -561,8 +540,8 @@ def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _findings_as_data(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
-    return [diagnostic_as_data(diagnostic, theme) for diagnostic in found]
+def _findings_as_data(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics]
 
 
 def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
@@ -572,7 +551,17 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "nodes": diff.nodes_of(name),
         "pods": diff.pods_of(name),
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
-        "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
+        "objects": [
+            {
+                "class": item.change_class.value,
+                "verb": item.verb,
+                "folder": item.folder,
+                **item.identity._asdict(),
+                "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
+            }
+            for item in diff.objects
+            if item.cluster == name
+        ],
         "costs": cost_change_as_data(diff.costs.get(name)),
         "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
     }
@@ -604,19 +593,6 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _order(bad: BadOrder) -> dict[str, Any]:
-    return {
-        "cluster": bad.cluster,
-        "hazard": bad.hazard.value,
-        "nodes": as_data(bad.nodes, _CONTRACT),
-        "synced": list(bad.synced),
-        "waiting": list(bad.waiting),
-        "text": bad.text,
-        "unasked": bad.is_unasked,
-        "safe": list(bad.safe or ()),
-    }
-
-
 def _wait(wait: Wait) -> dict[str, Any]:
     groups = ("pruned", "ended", "refused", "left")
     named = {group: [item._asdict() for item in getattr(wait, group)] for group in groups}
@@ -634,23 +610,13 @@ def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict
     }
 
 
-def _object(item: ObjectChange, diff: Diff, theme: Theme) -> dict[str, Any]:
-    return {
-        "class": item.change_class.value,
-        "verb": item.verb,
-        "folder": item.folder,
-        **item.identity._asdict(),
-        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
-    }
-
-
 def _limits(change: GrantChange) -> dict[str, object]:
     guaranteed = {"before": change.guaranteed_before, "after": change.guaranteed_after}
     return {"guaranteed": guaranteed, "limit": {"before": change.limit_before, "after": change.limit_after}}
 
 
 _CONTRACT: Final = {
-    Staleness: Published(more=lambda found: {"trouble": found.trouble or None}),
+    Staleness: Published(more=lambda staleness: {"trouble": staleness.trouble or None}),
     NodeImpact: Published(left_out=("are_new",)),
     GrantChange: Published(
         left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits

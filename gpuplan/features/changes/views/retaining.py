@@ -1,4 +1,4 @@
-"""What must be retained, as documents, and what of it is left over, in words."""
+"""The documents that must be retained, and those that are left over, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def documents(retention: Retention) -> str:
 
 
 def missing(retention: Retention) -> str:
-    """What is named at the revision and would be gone."""
+    """Return the names of the revision that would be gone, in words."""
     revision = printable(retention.revision)
     if not retention.missing:
         return f"nothing to retain: what nodes and queues name at {revision} stays\n"
@@ -34,7 +34,7 @@ def written(retention: Retention) -> str:
 
 
 def leftovers(retention: Retention, pruned: Sequence[Leftover], *, prune: bool, write: bool) -> str:
-    """What is retained and named no more, with what to look at in the cluster before it is deleted."""
+    """Return the documents that nothing names any more, with what to look at before they are deleted."""
     items = retention.leftovers
     told = "".join(_leftover(item, retention, prune=prune, write=write, goes=item in pruned) for item in items)
     doubts = "".join(f"{printable(doubt)}: it is no proof of what no node names\n" for doubt in retention.doubts or ())
@@ -48,28 +48,28 @@ _LOOK: Final = (
 )
 
 
-def _leftover(item: Leftover, retention: Retention, *, prune: bool, write: bool, goes: bool) -> str:
-    path, title, until = map(printable, (item.path, item.title, item.until))
+def _leftover(leftover: Leftover, retention: Retention, *, prune: bool, write: bool, goes: bool) -> str:
+    path, title, until = map(printable, (leftover.path, leftover.title, leftover.until))
     if goes and write:
-        seen = "" if item.may_go else f"  nobody looked into the cluster: build this once {until}\n"
+        seen = "" if leftover.may_go else f"  nobody looked into the cluster: build this once {until}\n"
         return f"deleted {path}: {title}\n{seen}"
     if goes:
-        return f"would delete {path}: {title}\n  {_why(item, retention)}\n"
-    if prune and item.is_ours:
-        return f"kept {path}: {title}\n  {_why(item, retention)}\n"
+        return f"would delete {path}: {title}\n  {_why(leftover, retention)}\n"
+    if prune and leftover.is_ours:
+        return f"kept {path}: {title}\n  {_why(leftover, retention)}\n"
     edited = "; it was edited, so it is yours to delete" if prune else ""
     revision = printable(retention.revision)
-    return f"{path}: the policies of {revision} do not name {title}{edited}\n  {_why(item, retention)}\n"
+    return f"{path}: the policies of {revision} do not name {title}{edited}\n  {_why(leftover, retention)}\n"
 
 
-def _why(item: Leftover, retention: Retention) -> str:
+def _why(leftover: Leftover, retention: Retention) -> str:
     """Why it may go, or what would have to be so."""
-    if not item.until:
+    if not leftover.until:
         return "it may go: the policies make that themselves"
-    if item.needing:
-        named = joined(item.needing) if item.is_object else listing(item.needing)
-        return f"it stays: {printable(named)} still {'needs' if len(item.needing) == 1 else 'need'} it"
-    if item.needing is not None:
-        return f"it may go: {'nothing' if item.is_object else 'no node'} needs it"
+    if leftover.needing:
+        named = joined(leftover.needing) if leftover.is_object else listing(leftover.needing)
+        return f"it stays: {printable(named)} still {'needs' if len(leftover.needing) == 1 else 'need'} it"
+    if leftover.needing is not None:
+        return f"it may go: {'nothing' if leftover.is_object else 'no node'} needs it"
     unseen = "nodes do not show it: " if retention.doubts is not None else ""
-    return f"{unseen}it may go once {printable(item.until)}"
+    return f"{unseen}it may go once {printable(leftover.until)}"

@@ -12,7 +12,7 @@ from gpuplan.compiler.checks.wording import number, total_text
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_applier
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
-from gpuplan.features.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
+from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
 from gpuplan.features.changes.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
@@ -46,20 +46,16 @@ def _page(proposal: Proposal, theme: Theme) -> str:
         return heading + folded(_printable_lines(_reasons(outcome)), theme)
     capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
     steps = (
-        folded(_title_line(index, len(outcome.steps), title, theme), theme)
+        folded(theme.paint(printable(f"Step {index} of {len(outcome.steps)}: {title}"), Style.STRONG) + "\n", theme)
         + indent("".join(_block_page(block, theme.indented()) for block in blocks))
-        for index, title, blocks in _told(proposal, outcome)
+        for index, title, blocks in _instructions(proposal, outcome)
     )
     parts = (heading + folded(f"{_summary(outcome)}\n", theme), section("Capacity, in units", capacity, theme), *steps)
     return "\n".join(part for part in parts if part)
 
 
-def _title_line(index: int, steps: int, title: str, theme: Theme) -> str:
-    return theme.paint(printable(f"Step {index} of {steps}: {title}"), Style.STRONG) + "\n"
-
-
 class _Block(NamedTuple):
-    """What to do, and the lines that say how: commands where they are typed, a part of a file where written."""
+    """An instruction and its lines: commands if they are typed, a part of a file if they are written."""
 
     name: str
     text: str
@@ -67,7 +63,7 @@ class _Block(NamedTuple):
     is_written: bool = False
 
 
-def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
+def _instructions(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
     """The number of each step, what it is, and what to do at it."""
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
         yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
@@ -163,22 +159,17 @@ def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
         most = max(max(level.before, level.after) for _, level in levels)
         for index, level in levels:
             numbers = (level.before, level.during, level.after)
-            yield unit, str(index), *map(str, numbers), number(level.guaranteed), _bar(level, most)
-
-
-def _bar(level: Level, most: int) -> str:
-    """What there is as ``#``, what there may be at most as ``.``, and ``|`` where the guarantees end."""
-    filled = level.during * _WIDTH // most if most else 0
-    mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
-    cells = "#" * filled + "." * (_WIDTH - filled)
-    return f"{cells[:mark]}|{cells[mark:]}"
+            filled = level.during * _WIDTH // most if most else 0
+            mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
+            cells = "#" * filled + "." * (_WIDTH - filled)
+            yield unit, str(index), *map(str, numbers), number(level.guaranteed), f"{cells[:mark]}|{cells[mark:]}"
 
 
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
 def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Block]:
-    """What to do at a step, in order: what it is, and the text or the commands.
+    """Yield the instructions of a step, in order.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
     refuse the sync.
@@ -209,7 +200,7 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Bloc
 
 
 def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What names a unit that goes with this step."""
+    """Return the quotas and workloads that name a unit which goes with this step."""
     steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
     if step is not next((other for other in steps if other.state.rollout is None), None):
         return []
@@ -225,7 +216,7 @@ def _lines(commands: Sequence[str]) -> str:
 
 
 class _Sync(NamedTuple):
-    """What a step changes in the cluster: a folder, or labels of nodes that nothing applies, where it is empty.
+    """A part of a step in the cluster: a folder, or, if the folder is empty, labels of nodes that nothing applies.
 
     ``disturbed`` are the pools whose nodes must be empty for it.
     """
@@ -281,7 +272,7 @@ def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> 
 
 
 def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What empties nodes, after what fails while the sync would be refused.
+    """Return the commands that empty nodes, after those that fail while the sync would be refused.
 
     (``SyncWindow`` of `printAppSummaryTable` in `cmd/argocd/commands/app.go` of Argo CD.)
     """
@@ -310,21 +301,21 @@ def _emptied(proposal: Proposal, step: RolloutStep) -> str:
 
 
 def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
-    """What starts each sync, and changes labels where no folder does."""
-    plan, found = proposal.plan, []
+    """Return the commands that start each sync, or change labels that no folder has."""
+    plan, commands = proposal.plan, list[str]()
     for sync in _syncs(proposal, step):
         if sync.folder:
-            found += _sync(plan, sync.folder, sync.applier)
+            commands += _sync(plan, sync.folder, sync.applier)
             if sync.folder == Stage.GPU_OPERATOR and plan.cluster.gpu_operator.is_merged_by_owner:
-                found += _until_merged(plan)
+                commands += _until_merged(plan)
         elif step.becomes:
             labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
-            found.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
-    return found
+            commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
+    return commands
 
 
 def _until_merged(plan: Plan) -> list[str]:
-    """What ends when the ClusterPolicy's owner has merged the file, and mig-manager has what it names."""
+    """Return commands that end when the ClusterPolicy's owner has merged the file and mig-manager has restarted."""
     cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
     patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
     file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
@@ -392,7 +383,7 @@ def _markdown(proposal: Proposal) -> str:
     if rows := list(_capacity_rows(outcome)):
         headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
         parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
-    for index, title, blocks in _told(proposal, outcome):
+    for index, title, blocks in _instructions(proposal, outcome):
         told = "".join(
             f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
             for name, text, *_ in blocks
@@ -457,14 +448,14 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     return {
         "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},
         "shortages": [
-            found._asdict() | {"guaranteed": _plain(found.guaranteed), "holders": [*_holders(found)]}
+            found._asdict()
+            | {
+                "guaranteed": _plain(found.guaranteed),
+                "holders": [*({"tenant": name, "guaranteed": _plain(amount)} for name, amount in found.holders)],
+            }
             for found in refusal.shortages
         ],
     }
-
-
-def _holders(shortage: Shortage) -> Iterator[dict[str, Any]]:
-    return ({"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders)
 
 
 def _plain(amount: Amount) -> int | float:

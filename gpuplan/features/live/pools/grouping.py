@@ -14,15 +14,7 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.pools.nodes import (
-    Claim,
-    Machine,
-    Part,
-    described,
-    find_by_pci,
-    find_by_product,
-    gpu_name,
-)
+from gpuplan.features.live.pools.nodes import Claim, Machine, Part, described, find_by_pci, find_by_product, gpu_name
 
 
 class Group(Value):

@@ -136,10 +136,7 @@ class Surroundings:
             spec = inside(item.body, "spec")
             if inside(spec, "nodeSelector").get(POOL_LABEL) == pool:
                 version, modules = text(spec.get("version")), text(spec.get("kernelModuleType"))
-                return {
-                    **({"version": version} if version else {}),
-                    **({"kernelModules": modules} if modules else {}),
-                }
+                return {**({"version": version} if version else {}), **({"kernelModules": modules} if modules else {})}
         return {}
 
     def claimed_profiles(self, gpu: Gpu) -> list[str]:

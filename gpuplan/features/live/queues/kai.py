@@ -275,10 +275,7 @@ class _Reader:
         quota = None if bounds.quota is None else portion_of(int(bounds.quota), weights, total)
         limit = None if bounds.limit is None else portion_of(int(bounds.limit), weights, total)
         return {
-            name: Bounds(
-                None if quota is None else Ratio(quota[name]),
-                None if limit is None else Ratio(limit[name]),
-            )
+            name: Bounds(None if quota is None else Ratio(quota[name]), None if limit is None else Ratio(limit[name]))
             for name in weights
         }
 

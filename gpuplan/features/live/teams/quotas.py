@@ -262,12 +262,7 @@ def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[Un
 
 
 def _tell_ambiguous(
-    team: Team,
-    at: Origin,
-    key: str,
-    parts: Mapping[UnitKey, int | None],
-    candidates: Sequence[Offer],
-    reports: Reports,
+    team: Team, at: Origin, key: str, parts: Mapping[UnitKey, int | None], candidates: Sequence[Offer], reports: Reports
 ) -> None:
     resource = key.removeprefix("requests.")
     taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])

@@ -146,10 +146,7 @@ def topology(*annotations: Mapping[str, object]) -> Spec | None:
     return None
 
 
-_PLACEMENTS: Final = {
-    "required": (REQUIRED_TOPOLOGY, KAI_REQUIRED),
-    "preferred": (PREFERRED_TOPOLOGY, KAI_PREFERRED),
-}
+_PLACEMENTS: Final = {"required": (REQUIRED_TOPOLOGY, KAI_REQUIRED), "preferred": (PREFERRED_TOPOLOGY, KAI_PREFERRED)}
 
 
 def _port_of_peers(group: Group, maker: Item, variables: Mapping[str, object]) -> int | None:

@@ -45,16 +45,7 @@ MAKERS: Final[Mapping[Kind, Path]] = {
 }
 """The kinds that make the pods of a workload, with the route to the pod template of each."""
 
-_BESIDE: Final = (
-    TRAIN_JOB,
-    SERVICE,
-    CONFIG_MAP,
-    CLAIM,
-    AUTOSCALER,
-    SCALED_OBJECT,
-    HTTP_ROUTE,
-    INGRESS,
-)
+_BESIDE: Final = (TRAIN_JOB, SERVICE, CONFIG_MAP, CLAIM, AUTOSCALER, SCALED_OBJECT, HTTP_ROUTE, INGRESS)
 KINDS: Final = (*MAKERS, *_BESIDE)
 """All that the objects of workloads are. Others with their labels are made of them by controllers."""
 

@@ -74,11 +74,7 @@ def _pods(maker: Item) -> Spec:
         return {"replicas": spec.get("replicas")}
     sets = inside(spec, "leaderWorkerTemplate")
     found = topology(inside(sets, "leaderTemplate", "metadata", "annotations"), annotations_of(maker))
-    return {
-        "replicas": spec.get("replicas"),
-        "podsPerReplica": sets.get("size"),
-        "topology": found,
-    }
+    return {"replicas": spec.get("replicas"), "podsPerReplica": sets.get("size"), "topology": found}
 
 
 def _worker(maker: Item) -> Spec:

@@ -167,11 +167,7 @@ def bound_text(packing: Packing, variant: Variant) -> str:
             )
 
 
-_UNITS: Final = {
-    Objective.GPUS: "GPUs",
-    Objective.PRICE: "an hour",
-    Objective.CHANGES: "nodes cut in another way",
-}
+_UNITS: Final = {Objective.GPUS: "GPUs", Objective.PRICE: "an hour", Objective.CHANGES: "nodes cut in another way"}
 
 
 POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")

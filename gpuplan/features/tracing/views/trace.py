@@ -324,9 +324,4 @@ def _use_as_data(use: Use, theme: Theme) -> dict[str, Any]:
     applied: Mapping[str, str] | None = None
     if applier is not None:
         applied = {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}
-    return {
-        **_written(use.value, theme),
-        "how": use.how.value,
-        "of_object": use.is_of_object,
-        "applied_by": applied,
-    }
+    return {**_written(use.value, theme), "how": use.how.value, "of_object": use.is_of_object, "applied_by": applied}

@@ -56,10 +56,7 @@ REFUSED = {
     ),
     "a unit that is not granted": (claiming(LARGE), f"tenant research has no quota on what is claimed by {LARGE}; "),
     "a template of its own": (claiming("mine"), "tenant research has no quota on what is claimed by mine; "),
-    "a unit of its other pool": (
-        claiming(A100),
-        f"in pool parts tenant research may claim by {SMALL}, not by {A100}",
-    ),
+    "a unit of its other pool": (claiming(A100), f"in pool parts tenant research may claim by {SMALL}, not by {A100}"),
     "no pool": (
         claiming(SMALL, pool=""),
         (

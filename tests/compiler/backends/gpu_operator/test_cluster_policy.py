@@ -87,10 +87,7 @@ def test_a_whole_cluster_policy() -> None:
             },
         },
         "toolkit": {"enabled": True, "installDir": "/usr/local/nvidia"},
-        "migManager": {
-            "enabled": True,
-            "config": {"name": names(plan)["migManager"], "default": "all-disabled"},
-        },
+        "migManager": {"enabled": True, "config": {"name": names(plan)["migManager"], "default": "all-disabled"}},
         "devicePlugin": {
             "enabled": True,
             "config": {"name": names(plan)["devicePlugin"], "default": ""},

@@ -177,11 +177,7 @@ COMPLETED = {
     ("node-feature-discovery", "master", "config", "extraLabelNs"),
     ("node-feature-discovery", "worker", "tolerations"),
 }
-DEFAULTS = {
-    ("node-feature-discovery", "postDeleteCleanup"),
-    ("operator", "cleanupCRD"),
-    ("operator", "upgradeCRD"),
-}
+DEFAULTS = {("node-feature-discovery", "postDeleteCleanup"), ("operator", "cleanupCRD"), ("operator", "upgradeCRD")}
 
 
 def a_full_cluster(version: str = "v26.7.0") -> Plan:

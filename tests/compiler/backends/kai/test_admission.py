@@ -82,20 +82,14 @@ GROUP = "annotations pod-group-name and kai.scheduler/skip-podgrouper must not b
 REFUSED = {
     "another scheduler": (partition(schedulerName="default-scheduler"), SCHEDULER),
     "a fraction by another scheduler": (half(schedulerName="default-scheduler"), SCHEDULER),
-    "no queue": (
-        partition(labels={"kai.scheduler/node-pool": "a100-mig"}),
-        QUEUE.format("a100-mig", "a100-mig"),
-    ),
+    "no queue": (partition(labels={"kai.scheduler/node-pool": "a100-mig"}), QUEUE.format("a100-mig", "a100-mig")),
     "another tenant's queue": (half(labels={**H100_LABELS, "kai.scheduler/queue": "serving-h100"}), QUEUE),
     "the parent's queue": (half(labels={**H100_LABELS, "kai.scheduler/queue": "science-h100"}), QUEUE),
     "its own queue in another pool": (
         partition(labels={**MIG_LABELS, "kai.scheduler/queue": "physics-h100"}),
         QUEUE.format("a100-mig", "a100-mig"),
     ),
-    "no shard": (
-        partition(labels={"kai.scheduler/queue": "physics-a100-mig"}),
-        SHARD.format("a100-mig", "a100-mig"),
-    ),
+    "no shard": (partition(labels={"kai.scheduler/queue": "physics-a100-mig"}), SHARD.format("a100-mig", "a100-mig")),
     "another shard": (
         partition(labels={**MIG_LABELS, "kai.scheduler/node-pool": "h100"}),
         SHARD.format("a100-mig", "a100-mig"),
@@ -234,11 +228,7 @@ def test_each_namespace_is_bound_to_its_own_parameters() -> None:
     ]
     assert found["gpuplan-queues-physics-batch"] == {
         "policyName": "gpuplan-queues",
-        "paramRef": {
-            "name": "grants-physics-batch",
-            "namespace": "gpuplan-system",
-            "parameterNotFoundAction": "Deny",
-        },
+        "paramRef": {"name": "grants-physics-batch", "namespace": "gpuplan-system", "parameterNotFoundAction": "Deny"},
         "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "physics-batch"}}},
         "validationActions": ["Deny", "Audit"],
     }

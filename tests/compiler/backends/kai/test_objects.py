@@ -76,11 +76,7 @@ def test_a_parents_queue_has_all_nine_numbers_too() -> None:
     assert body("Queue", "science-h100")["spec"] == {
         "displayName": "science",
         "priority": 100,
-        "resources": {
-            "gpu": {"quota": 1.5, "limit": -1, "overQuotaWeight": 3},
-            "cpu": UNBOUNDED,
-            "memory": UNBOUNDED,
-        },
+        "resources": {"gpu": {"quota": 1.5, "limit": -1, "overQuotaWeight": 3}, "cpu": UNBOUNDED, "memory": UNBOUNDED},
     }
 
 

@@ -30,10 +30,7 @@ def test_a_flavor_keeps_its_name_in_queues_and_cohorts() -> None:
     plan = platform(RESEARCH)
 
     assert names(plan, "ResourceFlavor") == ["h100", "slow"]
-    assert found(plan, "ResourceFlavor", "h100") == {
-        "nodeLabels": {"gpuplan.dev/pool": "fast"},
-        "topologyName": "fast",
-    }
+    assert found(plan, "ResourceFlavor", "h100") == {"nodeLabels": {"gpuplan.dev/pool": "fast"}, "topologyName": "fast"}
     assert [*cells(plan, "ClusterQueue", "research-cq")] == [("slow", "gpu"), ("h100", "gpu")]
     assert [*cells(plan, "Cohort", "all-gpus")] == [("h100", "gpu"), ("slow", "gpu")]
 

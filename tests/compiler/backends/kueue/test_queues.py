@@ -158,8 +158,7 @@ def test_numbers_are_written_as_the_api_server_writes_them_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weight", "sharing"),
-    [("1", None), ("2", {"weight": "2"}), ("0.5", {"weight": "500m"}), ("0", {"weight": "0"})],
+    ("weight", "sharing"), [("1", None), ("2", {"weight": "2"}), ("0.5", {"weight": "500m"}), ("0", {"weight": "0"})]
 )
 def test_a_weight_is_written_unless_it_is_one(weight: str, sharing: dict[str, str] | None) -> None:
     more = f", surplus: {{weight: {weight}}}"
@@ -206,10 +205,7 @@ def test_the_root_has_no_quota_where_all_is_guaranteed() -> None:
 
 def test_a_parent_has_a_cohort_with_its_bounds_and_what_it_leaves_to_no_child() -> None:
     plan = platform(
-        tenant(
-            "science",
-            "surplus: {weight: 3}, quotas: [{pool: shared, guaranteed: 20, limit: 24, lendable: 10}]",
-        ),
+        tenant("science", "surplus: {weight: 3}, quotas: [{pool: shared, guaranteed: 20, limit: 24, lendable: 10}]"),
         team("physics", "pool: shared, guaranteed: 8, limit: none", more=", parent: science"),
         team("biology", "pool: shared, guaranteed: 6", more=", parent: science"),
     )

@@ -293,10 +293,7 @@ def test_the_console_turns_the_variables_into_queries() -> None:
     }
     assert [
         re.sub(r"label_values\((.*), (.*)\)", r"count(\1) by (\2)", variable["query"]) for variable in variables
-    ] == [
-        "count(pool:gpuplan_planned_nodes:sum) by (pool)",
-        "count(namespace:gpuplan_tenant:info) by (tenant)",
-    ]
+    ] == ["count(pool:gpuplan_planned_nodes:sum) by (pool)", "count(namespace:gpuplan_tenant:info) by (tenant)"]
 
 
 def test_no_variables_name_is_the_start_of_another() -> None:

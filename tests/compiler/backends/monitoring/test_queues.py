@@ -86,10 +86,7 @@ def test_how_long_pods_had_waited_that_were_placed_within_the_hour(tmp_path: Pat
         | a_started_pod("of-nobody", "e", "mixed-1", 3600, 4200)
         | a_started_pod("search", "f", "mixed-1", 0, 1200)
     )
-    expected = {
-        MEDIAN: {f'{MEDIAN}{{tenant="search"}}': 60.0},
-        NEARLY_ALL: {f'{NEARLY_ALL}{{tenant="search"}}': 90.0},
-    }
+    expected = {MEDIAN: {f'{MEDIAN}{{tenant="search"}}': 60.0}, NEARLY_ALL: {f'{NEARLY_ALL}{{tenant="search"}}': 90.0}}
     assert_all_samples(tmp_path, a_cluster(), series, expected, minutes=90)
 
 
@@ -100,10 +97,7 @@ ROLE = 'replica_role="leader"'
 
 def pending(active: int, inadmissible: int, queue: str = "search", role: str = ROLE) -> dict[str, str]:
     name = f'kueue_pending_workloads{{cluster_queue="{queue}",{role}'
-    return {
-        f'{name},status="active"}}': f"{active}+0x200",
-        f'{name},status="inadmissible"}}': f"{inadmissible}+0x200",
-    }
+    return {f'{name},status="active"}}': f"{active}+0x200", f'{name},status="inadmissible"}}': f"{inadmissible}+0x200"}
 
 
 def pending_units(resource: str, count: int, queue: str = "search") -> dict[str, str]:
@@ -202,10 +196,7 @@ def test_how_long_workloads_had_waited_that_kueue_admitted_within_the_hour(tmp_p
         | admitted({"10": 2, "20": 4, "+Inf": 4}, priority="low")
         | admitted({"10": 0, "20": 9, "+Inf": 9}, queue="of-nobody")
     )
-    expected = {
-        MEDIAN: {f'{MEDIAN}{{tenant="search"}}': 10.0},
-        NEARLY_ALL: {f'{NEARLY_ALL}{{tenant="search"}}': 19.0},
-    }
+    expected = {MEDIAN: {f'{MEDIAN}{{tenant="search"}}': 10.0}, NEARLY_ALL: {f'{NEARLY_ALL}{{tenant="search"}}': 19.0}}
     assert_all_samples(tmp_path, QUEUED, series, expected, minutes=90)
 
 
@@ -269,10 +260,7 @@ def test_a_flavor_that_keeps_its_name_is_its_pool_s(tmp_path: Path) -> None:
     usage = f'cohort="gpuplan",cluster_queue="search",flavor="h100.all",resource="{counted}",{ROLE}'
     series = {f"kueue_cluster_queue_resource_usage{{{usage}}}": "3x200"}
     units = f'pool="claimed",unit="gpu",resource="{counted.translate(str.maketrans("./-", "___"))}"'
-    expected = {
-        HAD: {f'{HAD}{{tenant="search",{units}}}': 3.0},
-        HAD_OF_POOL: {f"{HAD_OF_POOL}{{{units}}}": 3.0},
-    }
+    expected = {HAD: {f'{HAD}{{tenant="search",{units}}}': 3.0}, HAD_OF_POOL: {f"{HAD_OF_POOL}{{{units}}}": 3.0}}
     assert_all_samples(tmp_path, kept, series, expected)
 
 

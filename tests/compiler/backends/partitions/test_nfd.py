@@ -43,9 +43,7 @@ def test_a_rule() -> None:
     assert body == {
         "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
         "kind": "NodeFeatureRule",
-        "metadata": {
-            "name": "gpuplan-pool-slices",
-        },
+        "metadata": {"name": "gpuplan-pool-slices"},
         "spec": {
             "rules": [
                 {

@@ -75,8 +75,5 @@ def test_the_table_has_a_row_for_each_half() -> None:
     rows = table(a_rollout("namePattern: 'n[0-9]+'", "[n1]", "external"))["nodeGroups"]
     assert [
         (row["pool"], row["nodes"], row.get("namePattern"), row.get("names"), row.get("exceptNames")) for row in rows
-    ] == [
-        ("p", 2, "n[0-9]+", None, ["n1"]),
-        ("p", 1, None, ["n1"], None),
-    ]
+    ] == [("p", 2, "n[0-9]+", None, ["n1"]), ("p", 1, None, ["n1"], None)]
     assert len(table(a_rollout("namePattern: 'n[0-9]+'", "[]", "external"))["nodeGroups"]) == 1

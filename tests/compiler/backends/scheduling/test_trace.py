@@ -77,10 +77,9 @@ def test_the_default_class_says_what_priority_needs_no_class() -> None:
     plan = a_platform(priority_class("base", 50, "default: true"), priority_class("high", 90))
     found = [sources for sources in told_of(plan, POLICY, "gpuplan-grants").values() if sources]
 
-    assert [
-        "chosen by PriorityClass/base spec.default",
-        "copied PriorityClass/base spec.value",
-    ] in [[source for source in sources if "PriorityClass" in source] for sources in found]
+    assert ["chosen by PriorityClass/base spec.default", "copied PriorityClass/base spec.value"] in [
+        [source for source in sources if "PriorityClass" in source] for sources in found
+    ]
     assert not [sources for sources in found if any("high" in source for source in sources)]
 
 

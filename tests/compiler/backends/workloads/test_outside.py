@@ -36,17 +36,13 @@ def test_a_route_of_the_gateway_as_a_whole() -> None:
                 }
             ],
             "hostnames": ["a.example.com", "*.b.example.com"],
-            "rules": [
-                {"matches": [{"path": {"type": "PathPrefix", "value": "/v1"}}], "backendRefs": [backend()]},
-            ],
+            "rules": [{"matches": [{"path": {"type": "PathPrefix", "value": "/v1"}}], "backendRefs": [backend()]}],
         },
     }
 
 
 def test_an_ingress_as_a_whole() -> None:
-    paths = [
-        {"path": "/v1", "pathType": "Prefix", "backend": {"service": {"name": "app", "port": {"name": "http"}}}},
-    ]
+    paths = [{"path": "/v1", "pathType": "Prefix", "backend": {"service": {"name": "app", "port": {"name": "http"}}}}]
     assert get("Ingress", ROUTED, cluster=INGRESS) == {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",

@@ -68,11 +68,7 @@ def test_keda_makes_the_only_autoscaler_and_nobody_states_the_number_of_pods() -
         ("waitingRequests: 5", f"sum(vllm:num_requests_waiting{{{PODS}}})", "5"),
         ("waitingRequests: 5, metric: queue", f"sum(queue{{{PODS}}})", "5"),
         ("requestsPerSecond: 20", f"sum(rate(http_requests_total{{{PODS}}}[2m]))", "20"),
-        (
-            "gpuPercent: 80",
-            f"sum(DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{EXPORTED}}})",
-            "0.8",
-        ),
+        ("gpuPercent: 80", f"sum(DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{EXPORTED}}})", "0.8"),
     ],
 )
 def test_prometheus_is_asked_of_the_service_s_own_pods(follows: str, query: str, threshold: str) -> None:

@@ -153,12 +153,7 @@ def test_the_chart_takes_its_values_from_the_folder_whose_config_maps_are_applie
                 "valueFiles": ["$values/clusters/out/test/gpu-operator/values.yaml"],
             },
         },
-        {
-            "repoURL": REPO,
-            "targetRevision": "released",
-            "path": "clusters/out/test/gpu-operator",
-            "ref": "values",
-        },
+        {"repoURL": REPO, "targetRevision": "released", "path": "clusters/out/test/gpu-operator", "ref": "values"},
     ]
     assert "source" not in spec
 

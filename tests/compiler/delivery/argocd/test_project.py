@@ -130,10 +130,7 @@ def test_what_the_policy_has_the_chart_add_is_allowed() -> None:
     [
         ("", set()),
         ("apis: [JobSet]", {("jobset.x-k8s.io", "JobSet")}),
-        (
-            "apis: [TrainJob]",
-            {("trainer.kubeflow.org", "TrainJob"), ("trainer.kubeflow.org", "TrainingRuntime")},
-        ),
+        ("apis: [TrainJob]", {("trainer.kubeflow.org", "TrainJob"), ("trainer.kubeflow.org", "TrainingRuntime")}),
     ],
 )
 def test_kinds_of_trainings_are_allowed_where_the_cluster_has_them(apis: str, allowed: set[tuple[str, str]]) -> None:

@@ -69,10 +69,7 @@ def test_the_root_as_a_whole() -> None:
                     "jsonPointers": ["/operation", "/metadata/annotations/gpuplan.dev~1revision"],
                 }
             ],
-            "syncPolicy": {
-                "automated": {"selfHeal": True},
-                "retry": {**RETRY, "refresh": True},
-            },
+            "syncPolicy": {"automated": {"selfHeal": True}, "retry": {**RETRY, "refresh": True}},
         },
     }
 

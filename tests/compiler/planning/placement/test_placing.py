@@ -35,9 +35,7 @@ def spots(gpu: Gpu, counts: dict[str, int]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "counts",
-    [{"1g.10gb": 7}, {"2g.20gb": 3, "1g.10gb": 1}, {"3g.40gb": 1, "2g.20gb": 2}],
-    ids=str,
+    "counts", [{"1g.10gb": 7}, {"2g.20gb": 3, "1g.10gb": 1}, {"3g.40gb": 1, "2g.20gb": 2}], ids=str
 )
 def test_three_ways_to_divide_an_80_gb_a100(counts: dict[str, int]) -> None:
     assert isinstance(place(A100_80, counts), Placed)

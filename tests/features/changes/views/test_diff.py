@@ -472,9 +472,7 @@ def test_the_contract_is_what_its_schema_says() -> None:
     [change] = body["clusters"][0]["changes"]
     assert change["pods"] == {
         "at_most": 112,
-        "found": [
-            {"namespace": "lab", "name": "run-0", "node": "mixed-1", "tenant": None, "units": {"1g.10gb": 1}},
-        ],
+        "found": [{"namespace": "lab", "name": "run-0", "node": "mixed-1", "tenant": None, "units": {"1g.10gb": 1}}],
     }
     assert change["grants"][0]["limit"] == {"before": 60.5, "after": None}
     assert change["location"] == {"side": "later", "file": "policies/pools.yaml", "line": 3, "path": "spec.layout"}

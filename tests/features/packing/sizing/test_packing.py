@@ -62,10 +62,7 @@ def test_the_fewest_a100(counts: dict[str, int], gpus: int) -> None:
 
 
 def test_the_layouts_say_what_a_gpu_holds_and_on_how_many() -> None:
-    assert by_layout(pack(A30, {"2g.12gb": 3, "1g.6gb": 1})) == [
-        ({"2g.12gb": 2}, 1),
-        ({"2g.12gb": 1, "1g.6gb": 1}, 1),
-    ]
+    assert by_layout(pack(A30, {"2g.12gb": 3, "1g.6gb": 1})) == [({"2g.12gb": 2}, 1), ({"2g.12gb": 1, "1g.6gb": 1}, 1)]
 
 
 def test_prices_prove_the_bound() -> None:

@@ -32,10 +32,7 @@ KINDS: Final = (
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.METADATA,
         removed=Judgement.SYNCED_OBJECTS,
-        fields={
-            "spec.destination": ChangeClass.DESTRUCTIVE,
-            "spec.sources": Judgement.CHARTS,
-        },
+        fields={"spec.destination": ChangeClass.DESTRUCTIVE, "spec.sources": Judgement.CHARTS},
         immutable=(),
         outlives_policy=False,
     ),

@@ -54,9 +54,7 @@ KINDS: Final = (
         added=ChangeClass.QUOTA,
         changed=ChangeClass.METADATA,
         removed=Judgement.OWN_NAMESPACE,
-        fields={
-            "metadata.labels": Judgement.TENANT_LABELS,
-        },
+        fields={"metadata.labels": Judgement.TENANT_LABELS},
         immutable=(),
         outlives_policy=False,
     ),
@@ -71,9 +69,7 @@ KINDS: Final = (
         added=Judgement.NODE_LABELS,
         changed=ChangeClass.METADATA,
         removed=Judgement.NODE_LABELS,
-        fields={
-            "metadata.labels": Judgement.NODE_LABELS,
-        },
+        fields={"metadata.labels": Judgement.NODE_LABELS},
         immutable=(),
         outlives_policy=False,
     ),
@@ -429,13 +425,8 @@ KINDS: Final = (
         added=ChangeClass.PREEMPTION_ORDER,
         changed=ChangeClass.METADATA,
         removed=ChangeClass.ADMISSION,
-        fields={
-            "globalDefault": ChangeClass.PREEMPTION_ORDER,
-        },
-        immutable=(
-            Immutable("value"),
-            Immutable("preemptionPolicy", default="PreemptLowerPriority"),
-        ),
+        fields={"globalDefault": ChangeClass.PREEMPTION_ORDER},
+        immutable=(Immutable("value"), Immutable("preemptionPolicy", default="PreemptLowerPriority")),
         outlives_policy=True,
     ),
 )

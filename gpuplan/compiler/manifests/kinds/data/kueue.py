@@ -62,10 +62,7 @@ KINDS: Final = (
         added=ChangeClass.QUOTA,
         changed=ChangeClass.QUOTA,
         removed=ChangeClass.PREEMPTION_ORDER,
-        fields={
-            "spec": ChangeClass.PREEMPTION_ORDER,
-            "spec.resourceGroups": ChangeClass.QUOTA,
-        },
+        fields={"spec": ChangeClass.PREEMPTION_ORDER, "spec.resourceGroups": ChangeClass.QUOTA},
         immutable=(),
         outlives_policy=True,
     ),
@@ -81,10 +78,7 @@ KINDS: Final = (
         added=ChangeClass.QUOTA,
         changed=ChangeClass.QUOTA,
         removed=ChangeClass.TWO_STEP,
-        fields={
-            "spec": ChangeClass.PREEMPTION_ORDER,
-            "spec.stopPolicy": Judgement.STOPPED_WORK,
-        },
+        fields={"spec": ChangeClass.PREEMPTION_ORDER, "spec.stopPolicy": Judgement.STOPPED_WORK},
         immutable=(Immutable("spec.clusterQueue"),),
         outlives_policy=True,
         takes_work=True,

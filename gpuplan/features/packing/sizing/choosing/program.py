@@ -63,13 +63,7 @@ class Choice:
         if most_layouts is not None:
             self._limit_layouts(most_layouts)
 
-    def _add_type(
-        self,
-        number: int,
-        node_type: NodeType,
-        wanted: Sequence[Place],
-        given: Iterable[NodeForm],
-    ) -> None:
+    def _add_type(self, number: int, node_type: NodeType, wanted: Sequence[Place], given: Iterable[NodeForm]) -> None:
         of_gpus = gpu_forms(number, node_type, wanted)
         forms = node_forms(number, node_type, wanted, of_gpus)
         nodes = {self._number(form): form for form in (*forms, *given)}

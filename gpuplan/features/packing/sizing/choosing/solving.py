@@ -48,11 +48,7 @@ class Settled(NamedTuple):
 
 
 def solve(
-    asked: Sequence[Ask],
-    types: Sequence[NodeType],
-    objective: Objective,
-    most_layouts: int | None,
-    time_limit_s: float,
+    asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, most_layouts: int | None, time_limit_s: float
 ) -> Solved | None:
     """Return the best answer and its bound, or None if HiGHS found none in time.
 

@@ -36,11 +36,7 @@ from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Need
 
 
 def from_files(
-    files: Mapping[str, bytes],
-    plan: Plan | None = None,
-    *,
-    percentile: float = PERCENTILE,
-    margin: Fraction = MARGIN,
+    files: Mapping[str, bytes], plan: Plan | None = None, *, percentile: float = PERCENTILE, margin: Fraction = MARGIN
 ) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
     """The needs that files ask for: `Demand` documents and tables in their order, then what was measured.
 

@@ -82,10 +82,7 @@ def test_shares_are_for_needs_that_allow_them() -> None:
     needs = [a_need(4, "lax", memory=5, isolation=Isolation.NONE), a_need(1, "strict", memory=5)]
     answer = chosen(needs, nodes(L4, ways=(Way.WHOLE, Way.TIME_SLICING)))
     assert (units(answer), answer.gpus) == ({("lax", "shared"): 4, ("strict", "gpu"): 1}, 2)
-    assert {(group.cut.way, group.cut.replicas) for group in answer.groups} == {
-        (Way.TIME_SLICING, 4),
-        (Way.WHOLE, 1),
-    }
+    assert {(group.cut.way, group.cut.replicas) for group in answer.groups} == {(Way.TIME_SLICING, 4), (Way.WHOLE, 1)}
 
 
 def test_services_take_the_sizes_that_reach_their_requests_together() -> None:

@@ -69,10 +69,7 @@ def test_without_a_solver_services_pools_and_shares_are_served_too() -> None:
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize(
     ("objective", "most", "what"),
-    [
-        (Objective.CHANGES, None, "the fewest nodes to cut again"),
-        (Objective.GPUS, 1, "1 layout for all needs"),
-    ],
+    [(Objective.CHANGES, None, "the fewest nodes to cut again"), (Objective.GPUS, 1, "1 layout for all needs")],
 )
 def test_what_only_a_solver_finds_is_trouble_without(objective: Objective, most: int | None, what: str) -> None:
     needs = [a_need(7, memory=9), a_need(2, "half", memory=30), a_need(1, "large", memory=60)]

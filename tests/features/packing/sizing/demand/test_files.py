@@ -167,18 +167,8 @@ def test_gpu822_names_a_tenant_that_is_there() -> None:
     ("said", "label", "help_", "nearest"),
     [
         ("pods: 1", "no `memory`", "add `memory: 12Gi`, or `gpus: 1`", "pods: 1, gpus: 1"),
-        (
-            "pods: 1, memory: 12",
-            "bytes, for it has no unit",
-            "write `12Gi` or `12Mi`",
-            "pods: 1, memory: 12Gi",
-        ),
-        (
-            "pods: 1, memory: 900k",
-            "too small for any program",
-            "write `12Gi` or `12Mi`",
-            "pods: 1, memory: 1Mi",
-        ),
+        ("pods: 1, memory: 12", "bytes, for it has no unit", "write `12Gi` or `12Mi`", "pods: 1, memory: 12Gi"),
+        ("pods: 1, memory: 900k", "too small for any program", "write `12Gi` or `12Mi`", "pods: 1, memory: 1Mi"),
         (
             "pods: 1, gpus: 2, isolation: mps",
             "beside `gpus: 2`",

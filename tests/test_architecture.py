@@ -108,6 +108,7 @@ IMPORTING = frozenset(
         "compiler/backends/__init__.py",
         "compiler/base/faces.py",
         "compiler/checks/__init__.py",
+        "compiler/pipeline/stages.py",
         "compiler/policy/documentation.py",
         "features/packing/sizing/choosing/highs.py",
         "terminal/verbs.py",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from posixpath import normpath
-from typing import Any, Final
+from typing import Final
 
 from gpuplan.compiler.base.credentials import holds_credential
 from gpuplan.compiler.base.plain import mapping, sequence, text
@@ -82,21 +82,42 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
     if operator is not None:
         reader.use(operator)
     repository = text(next(iter(sequence(spec.get("sourceRepos"))), ""))
-    source = _git_source(reader, repository)
-    name = reader.cluster
-    stated = _approval(operator, found) if operator is not None else None
+    name, stages = reader.cluster, {stage.value for stage in Stage}
+    folders: dict[str, str] = {stage: sync_name(name, stage) for stage in stages}
+    of_git = (
+        source
+        for item, _, sources in reader.applications()
+        for source in sources
+        if source.get("repoURL") == repository and item.name == folders.get(text(source.get("path")).rpartition("/")[2])
+    )
+    source = next(of_git, {})
+    is_automatic = operator is not None and (
+        # An Application that a root syncs has no automated sync, and a digest of its content.
+        "automated" in mapping(found.get("syncPolicy")) or CONTENT in operator.annotations
+    )
+    approval = (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
+    places = (
+        {key: value}
+        for place in map(mapping, sequence(spec.get("destinations")))
+        for key in ("name", "server")
+        if (value := text(place.get(key)))
+    )
+    if holds_credential(repository):  # Argo CD has passwords in a Secret of its own
+        scheme, _, rest = repository.partition("://")
+        reader.say("password-in-address", project.at / ("spec", "sourceRepos", 0))
+        repository = f"{scheme}://{rest.partition('@')[2]}"
     return {
-        "repoURL": _address(reader, project, repository),
+        "repoURL": repository,
         **differing(
             {
                 "revision": (text(source.get("targetRevision")) or None, "main"),
                 "path": (_out(text(source.get("path")), name), "out"),
                 "namespace": (project.namespace or None, _ARGOCDS_NAMESPACE.get(platform, "argocd")),
                 "project": (project.name, f"gpuplan-{name}"),
-                "destination": (_destination(spec), {"server": _IN_CLUSTER}),
+                "destination": (next(places, None), {"server": _IN_CLUSTER}),
                 "labels": (cleaned(project.labels), {}),
                 "root": (root_name(name) in applications, False),
-                "operatorApproval": (stated, usual.value),
+                "operatorApproval": (approval if operator is not None else None, usual.value),
             }
         ),
     }
@@ -105,53 +126,12 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
 _ARGOCDS_NAMESPACE: Final = {Platform.OPENSHIFT: "openshift-gitops"}
 
 
-def _address(reader: Reader, project: Item, url: str) -> str:
-    """Return the repository without a password: Argo CD has those in a Secret of its own."""
-    if not holds_credential(url):
-        return url
-    scheme, _, rest = url.partition("://")
-    reader.say("password-in-address", project.at / ("spec", "sourceRepos", 0))
-    return f"{scheme}://{rest.partition('@')[2]}"
-
-
-def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
-    """Return the source in the repository of an Application of one folder."""
-    for item, _, sources in reader.applications():
-        for source in sources:
-            path = text(source.get("path"))
-            is_own = (
-                item.name == sync_name(reader.cluster, path.rpartition("/")[2])
-                if (path.rpartition("/")[2] in (stage.value for stage in Stage))
-                else False
-            )
-            if is_own and source.get("repoURL") == repository:
-                return source
-    return {}
-
-
 def _out(path: str, cluster: str) -> str | None:
     """Where the output lies, by the path of a folder two levels below."""
     if not path:
         return None
     above = path.removeprefix("./").rpartition("/")[0]
     return normpath(above.removesuffix(cluster) or ".")
-
-
-def _destination(spec: Mapping[str, Any]) -> Spec | None:
-    for found in map(mapping, sequence(spec.get("destinations"))):
-        for key in ("name", "server"):
-            if value := text(found.get(key)):
-                return {key: value}
-    return None
-
-
-def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
-    """Return the approval of the operator's folder.
-
-    An Application that a root syncs has no automated sync, and a digest of its content.
-    """
-    is_automatic = "automated" in mapping(spec.get("syncPolicy")) or CONTENT in operator.annotations
-    return (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
 
 
 # --- Flux --------------------------------------------------------------------------------------------------------
@@ -172,16 +152,24 @@ def flux(reader: Reader, usual: Approval) -> Spec | None:
     stated = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
     named = differing({name: (value, of_source.get(name)) for name, value in stated.items()})
     path = text(spec.get("path")).removesuffix(f"/{folder}") + "/x"
+    interval = text(spec.get("interval"))
+    for end in ("m0s", "h0m"):  # Go prints `10m0s`
+        interval = interval[: 1 - len(end)] if interval.endswith(end) else interval
+    operator = folder_name(reader.cluster, Stage.GPU_OPERATOR)
+    releases = [release for release in reader.dump.of_kind(HELM, "HelmRelease") if release.name == operator]
+    appliers = releases or [one for one in reader.dump.of_kind(FLUX, "Kustomization") if one.name == operator]
+    is_suspended = any(part(applier.body, "spec", "suspend") is True for applier in appliers)
+    approval = (Approval.MANUAL if is_suspended else Approval.AUTOMATIC).value
     return differing(
         {
             "source": (named, {}),
             "path": (_out(path, reader.cluster), defaults.path),
             "namespace": (item.namespace, defaults.namespace),
-            "interval": (_short(text(spec.get("interval"))) or None, defaults.interval),
+            "interval": (interval or None, defaults.interval),
             "serviceAccountName": (text(spec.get("serviceAccountName")) or None, None),
             "kubeConfigSecret": (text(part(spec, "kubeConfig", "secretRef", "name")) or None, None),
             "labels": (cleaned(item.labels), {}),
-            "operatorApproval": (_approval_of_flux(reader), usual.value),
+            "operatorApproval": (approval if appliers else None, usual.value),
         }
     )
 
@@ -193,23 +181,3 @@ def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
         is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
         if is_stage and item.name == folder_name(reader.cluster, folder):
             yield item, folder
-
-
-def _approval_of_flux(reader: Reader) -> str | None:
-    """Return the approval of the operator's folder: manual if its HelmRelease, or else its Kustomization, is
-    suspended."""
-    name = folder_name(reader.cluster, Stage.GPU_OPERATOR)
-    found = [item for item in reader.dump.of_kind(HELM, "HelmRelease") if item.name == name]
-    found = found or [item for item in reader.dump.of_kind(FLUX, "Kustomization") if item.name == name]
-    if not found:
-        return None
-    is_suspended = any(part(item.body, "spec", "suspend") is True for item in found)
-    return (Approval.MANUAL if is_suspended else Approval.AUTOMATIC).value
-
-
-def _short(duration: str) -> str:
-    """Return a duration as people write it: Go prints `10m0s`."""
-    for end in ("m0s", "h0m"):
-        if duration.endswith(end):
-            duration = duration[: 1 - len(end)]
-    return duration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator.settings import metrics as exporter_metrics
 from gpuplan.compiler.backends.monitoring.rules import (
@@ -56,17 +56,34 @@ def read(
     usual = operator["namespace"] if is_openshift else "monitoring"
     alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
     settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in settings_of_operator]
-    disabled = [*_disabled(reader, rules, operator["version"], is_basic=is_basic)]
+    facts = {*_facts(reader, rules)}
+    if not is_basic:
+        facts |= {"health", *(trait.value for trait in exporter_traits(operator["version"]))}
+    disabled = [name for name in _alerts_where(facts) if name not in alerts] if rules else []
+    labels = mapping(next(iter(alerts.values()), {}).get("labels"))
+    runbooks = (text(part(rule, "annotations", "runbook_url")) for rule in alerts.values())
+    name = f"{_PREFIX}{reader.cluster}"
+    boards = (item for item in reader.dump.of_kind("", "ConfigMap") if item.name == name)
+    board = next((item for item in boards if f"{name}.json" in mapping(item.body.get("data"))), None)
+    dashboards = (
+        {}
+        if board is None
+        else {
+            "namespace": (board.namespace or None, CONSOLE if is_openshift else namespace or usual),
+            "labels": (cleaned(board.labels), _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}),
+            "folder": (board.annotations.get(_FOLDER), None),
+        }
+    )
     return differing(
         {
             "namespace": (namespace or None, usual),
             "labels": (cleaned(rules[0].labels) if rules else {}, {}),
             "honorLabels": (any(found.get("honorLabels") is True for found in settings), False),
-            "alertLabels": (_labels(alerts.values()), {}),
+            "alertLabels": ({key: value for key, value in labels.items() if key != "severity"}, {}),
             "disabledAlerts": (disabled, []),
-            "runbookUrl": (_runbook(alerts), None),
+            "runbookUrl": (next((url.rpartition("#")[0] for url in runbooks if url), None), None),
             "collect": ((Collect.BASIC if is_basic else Collect.HEALTH).value, Collect.HEALTH.value),
-            "dashboards": (_dashboards(reader, namespace or usual, is_openshift=is_openshift), {}),
+            "dashboards": (differing(dashboards), {}),
         }
     )
 
@@ -74,43 +91,18 @@ def read(
 # --- Alerts ------------------------------------------------------------------------------------------------------
 
 
-def _labels(alerts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the labels of every alert, without its severity."""
-    return next(
-        ({key: value for key, value in mapping(rule.get("labels")).items() if key != "severity"} for rule in alerts), {}
-    )
-
-
-def _runbook(alerts: Mapping[str, Mapping[str, Any]]) -> str | None:
-    found = (text(part(rule, "annotations", "runbook_url")) for rule in alerts.values())
-    return next((url.rpartition("#")[0] for url in found if url), None)
-
-
 def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
     """Whether the exporter collects as little as that list says, or no alert reads more."""
     metrics = reader.config_map(_METRICS)
     if metrics is None:
         alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
-        return bool(rules) and not any(
-            name in alerts for name in (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
-        )
+        return bool(rules) and alerts.isdisjoint({*_alerts_where({"health"})} - {*_alerts_where(())})
     plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
     return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
 
 
 _ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version": "v26.7.0"}}
 """A cluster whose list of metrics is as short as on any other."""
-
-
-def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: bool) -> Iterator[str]:
-    """Yield the alerts that would be there if the policy left them on."""
-    if not rules:
-        return
-    there = {text(rule.get("alert")) for rule in rules_in(rules)}
-    facts = {*_facts(reader, rules)}
-    if not is_basic:
-        facts |= {"health", *(trait.value for trait in exporter_traits(version))}
-    yield from (name for name in _alerts_where(facts) if name not in there)
 
 
 def _alerts_where(facts: Collection[str]) -> list[str]:
@@ -125,16 +117,8 @@ def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
     facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}
     yield from (fact for series, fact in facts.items() if series in names)
     planned = [labels for name, labels in recorded if name == POOL_PLANNED_UNITS]
-    if (
-        len(
-            {
-                text(labels.get("resource"))
-                for labels in planned
-                if text(labels.get("resource")).startswith("nvidia_com_mig_")
-            }
-        )
-        > 1
-    ):
+    resources = {text(labels.get("resource")) for labels in planned}
+    if sum(resource.startswith("nvidia_com_mig_") for resource in resources) > 1:
         yield "sizes"
     if POOL_PLANNED_NODES in names and POOL_PLANNED_UNITS not in names and reader.has_claims:
         yield "claims"
@@ -146,20 +130,3 @@ def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
 
 _FOLDER: Final = "grafana_folder"
 _CONSOLE_LABELS: Final = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
-
-
-def _dashboards(reader: Reader, usual_namespace: str, *, is_openshift: bool) -> Spec:
-    found = reader.dump.of_kind("", "ConfigMap")
-    name = f"{_PREFIX}{reader.cluster}"
-    board = next(
-        (item for item in found if item.name == name and f"{name}.json" in mapping(item.body.get("data"))), None
-    )
-    if board is None:
-        return {}
-    return differing(
-        {
-            "namespace": (board.namespace or None, CONSOLE if is_openshift else usual_namespace),
-            "labels": (cleaned(board.labels), _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}),
-            "folder": (board.annotations.get(_FOLDER), None),
-        }
-    )

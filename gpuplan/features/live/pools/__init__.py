@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, count as numbers
 from typing import Any, Final
@@ -18,11 +18,11 @@ from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator, read_operator
-from gpuplan.features.live.pools.divisions import Entry, read_entries
+from gpuplan.features.live.operator import read_operator
+from gpuplan.features.live.pools.divisions import read_entries
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
 from gpuplan.features.live.pools.grouping import Group, board_of, group, unknown_models
-from gpuplan.features.live.pools.nodes import Kept, Taint, read_claims, read_machines
+from gpuplan.features.live.pools.nodes import read_claims, read_machines
 from gpuplan.features.live.pools.observing import (
     tell_of_drivers,
     tell_of_flavor,
@@ -58,19 +58,11 @@ class _Reading:
         self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
         self.boards = {found.pool: board_of(found) for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
-        self.sharing = Sharing(
-            operator, files, self._entries(operator), self.groups, self.boards, self.surroundings, self.reports
-        )
-
-    def _entries(self, operator: Operator) -> dict[str, Entry]:
-        """Return the entries of the MIG manager's files; what it refuses of them is told."""
-        entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.reports))
-        for file, problem in (
-            *others,
-            *((entry.file, found) for entry in entries.values() for found in entry.problems),
-        ):
+        entries, problems = read_entries(read_files(dump, operator, MIG_MANAGER, self.reports))
+        problems += tuple((entry.file, found) for entry in entries.values() for found in entry.problems)
+        for file, problem in problems:
             self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
-        return dict(entries)
+        self.sharing = Sharing(operator, files, entries, self.groups, self.boards, self.surroundings, self.reports)
 
     def drafts(self) -> Found:
         tell_of_mixtures(self.groups, self.reports)
@@ -78,14 +70,27 @@ class _Reading:
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
+        kept: list[Draft] = []
+        for name, part in self.kept:
+            pool = part.labels.get(POOL_LABEL, "")
+            chosen: Spec = {"namePattern": part.pattern} if part.pattern else {"names": list(part.names)}
+            excepted = {"exceptNames": list(part.except_names)} if part.except_names else {}
+            until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
+            spec = {"nodes": {"pool": pool, **chosen, **excepted, "labels": dict(part.labels)}, "until": until}
+            kept.append(Draft("Retained", name, spec, (part.source,)))
         drafts = [
             *unknown_models(self.groups, self.boards, self.reports),
             *self.sharing.layouts.rest(),
             *filter(None, pools),
             *keys.retained(),
-            *map(_retained_nodes, self.kept),
+            *kept,
         ]
-        drafts = [*_once(drafts)]
+        taken: set[str] = set()
+        for index, draft in enumerate(drafts):  # keys and entries that differ may become one name
+            names = chain((draft.name,), (f"{draft.name}-{number}" for number in numbers(2)))
+            name = next(found for found in names if f"{draft.kind} {found}" not in taken)
+            taken.add(f"{draft.kind} {name}")
+            drafts[index] = replace(draft, name=name)
         keys.tell()
         tell_of_drivers(self.dump, self.reports)
         remarked = (replace(draft, remarks=(*draft.remarks, *self.reports.remarks(draft.title))) for draft in drafts)
@@ -104,16 +109,18 @@ class _Reading:
         if flavor := self.surroundings.fixed_flavor(group.pool, group.machines):
             tell_of_flavor(group, flavor, self.reports)
         spec: Spec = {"gpu": board.name, "nodes": self._nodes(group, shared[0]), "sharing": shared[0].spec}
+        labels = {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
         given = {
             "names": names,
-            "nodeLabels": {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
-            if group.is_claimed
-            else {},
-            "taints": [_taint(taint) for taint in first.taints],
+            "nodeLabels": labels if group.is_claimed else {},
+            "taints": [
+                {"key": key, **({"value": value} if value else {}), "effect": effect}
+                for key, effect, value in first.taints
+            ],
             "allocation": "dra" if first.labels.get(DRA_PLUGIN_LABEL) == "true" else None,
             **self.surroundings.of_pool(group.pool, group.machines),
             "disruption": read_disruption(self.dump, group.pool),
-            "rollout": self._rollout(group, shared),
+            "rollout": {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)} if shared[1:] else None,
         }
         spec |= {field: value for field, value in given.items() if value}
         sources = [part.source for part in group.claim.parts]
@@ -158,42 +165,7 @@ class _Reading:
         seen = max((machine.counted or sum(machine.published.values()) for machine in group.machines), default=0)
         return max(seen // per_gpu, 1)
 
-    def _rollout(self, group: Group, shared: Sequence[Shared]) -> Spec | None:
-        if len(shared) < _WITH_ROLLOUT:
-            return None
-        return {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)}
-
-
-_WITH_ROLLOUT: Final = 2
 
 _OWN_LABELS: Final = frozenset(
     (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, DRA_PLUGIN_LABEL, NODE_POOL_LABEL)
 )
-
-
-def _once(drafts: Iterable[Draft]) -> Iterator[Draft]:
-    """Documents under names of their own: keys and entries that differ may become one name."""
-    taken: set[str] = set()
-    for draft in drafts:
-        others = (f"{draft.name}-{number}" for number in numbers(2))
-        name = next(found for found in chain((draft.name,), others) if f"{draft.kind} {found}" not in taken)
-        taken.add(f"{draft.kind} {name}")
-        yield draft if name == draft.name else replace(draft, name=name)
-
-
-def _taint(taint: Taint) -> dict[str, str]:
-    key, effect, value = taint
-    return {"key": key, **({"value": value} if value else {}), "effect": effect}
-
-
-def _retained_nodes(kept: Kept) -> Draft:
-    part = kept.part
-    pool = part.labels.get(POOL_LABEL, "")
-    nodes: Spec = (
-        {"pool": pool, "namePattern": part.pattern} if part.pattern else {"pool": pool, "names": list(part.names)}
-    )
-    if part.except_names:
-        nodes["exceptNames"] = list(part.except_names)
-    nodes["labels"] = dict(part.labels)
-    until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
-    return Draft("Retained", kept.name, {"nodes": nodes, "until": until}, (part.source,))

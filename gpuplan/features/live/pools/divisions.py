@@ -98,7 +98,12 @@ _EMPTY: Final = Division({}, _IS_EMPTY, works=True)
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
     """Return the items that are for boards of the model, as a policy says them."""
-    items = [item for item in entry.items if _is_meant(item, gpu)]
+    own = {device.filter.lower() for device in gpu.pci}
+    items = [
+        part
+        for part in entry.items
+        if not part.filters or any(found.partition(":")[0] in own for found in part.filters)
+    ]
     if not items:
         return Division({}, f"has no item for boards of {gpu.id}")
     for item in items:
@@ -109,23 +114,24 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
     empty = [item for item in items if item.is_enabled and not item.instances]
     if empty and not any(item.instances for item in items):
         return _EMPTY
-    named = [item._replace(instances={_spelt(name): count for name, count in item.instances.items()}) for item in items]
-    match named:
-        case [Item(gpus=None, is_enabled=True) as only] if only.instances:
-            return Division({"instances": dict(only.instances)})
-        case _:
-            return Division({"devices": [_devices(item) for item in named]}, loss=_IS_EMPTY if empty else "")
+    devices: list[Spec] = []
+    for item in items:
+        parsed = [(name, parse_profile(name), count) for name, count in item.instances.items()]
+        instances = {
+            profile.gpu_instance if profile and profile.is_long_spelling else name: count
+            for name, profile, count in parsed
+        }
+        if item.gpus is None and item.is_enabled and instances and len(items) == 1:
+            return Division({"instances": instances})
+        gpus: object = "all" if item.gpus is None else list(item.gpus)
+        devices.append({"gpus": gpus, **({"instances": instances} if instances else {"enabled": False})})
+    return Division({"devices": devices}, loss=_IS_EMPTY if empty else "")
 
 
 def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
     """Return the same for instances that every GPU has."""
     fault = _fault(Item(None, True, instances, ()), gpu)  # noqa: FBT003 - as the file says it
     return Division({}, fault) if fault else Division({"instances": dict(instances)})
-
-
-def _is_meant(part: Item, gpu: Gpu) -> bool:
-    own = {device.filter.lower() for device in gpu.pci}
-    return not part.filters or any(found.partition(":")[0] in own for found in part.filters)
 
 
 def other_boards(entry: Entry) -> tuple[str, ...]:
@@ -162,16 +168,6 @@ def _fault(part: Item, gpu: Gpu) -> str:
         spelt = ", ".join(f"{count}x `{name}`" for name, count in part.instances.items())
         return f"cannot be placed on {gpu.id}: {spelt}"
     return ""
-
-
-def _spelt(name: str) -> str:
-    parsed = parse_profile(name)
-    return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name
-
-
-def _devices(part: Item) -> Spec:
-    gpus: object = "all" if part.gpus is None else list(part.gpus)
-    return {"gpus": gpus, "instances": dict(part.instances)} if part.instances else {"gpus": gpus, "enabled": False}
 
 
 def profiles_of(spec: Spec) -> list[str]:
@@ -229,27 +225,18 @@ def find_stock(name: str, gpu: Gpu) -> Division | None:
     if name == "all-enabled":
         return _EMPTY
     if name == "all-balanced":
-        found = dict(_balanced(gpu))
+        plain, found = gpu.plain_profiles, dict[str, int]()
+        formula = _BALANCED.get(max((profile.compute_slices for profile in plain), default=0), {})
+        for slices, number in formula.items():
+            fitting = [profile for profile in plain if profile.compute_slices == slices]
+            if not fitting:
+                return None
+            found[max(fitting, key=lambda profile: profile.max_instances).name] = number
         return Division({"instances": found}) if found else None
     for profile in gpu.profiles:
         if name == f"all-{profile.resource_suffix}":
             return Division({"instances": {profile.name: profile.max_instances}})
     return None
-
-
-def _balanced(gpu: Gpu) -> Iterator[tuple[str, int]]:
-    plain = gpu.plain_profiles
-    formula = _BALANCED.get(max((profile.compute_slices for profile in plain), default=0), {})
-    chosen = {
-        slices: max(
-            (profile for profile in plain if profile.compute_slices == slices),
-            key=lambda profile: profile.max_instances,
-            default=None,
-        )
-        for slices in formula
-    }
-    if all(chosen.values()):
-        yield from ((profile.name, formula[slices]) for slices, profile in chosen.items() if profile)
 
 
 _NODE_SIZES: Final = (8, 4, 2, 1, 16)
@@ -283,14 +270,8 @@ def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     elif seen.entry:
         label = f"`{seen.entry}` has what they publish"
         help_ = f"say so before the first sync: `kubectl label nodes NODE {MIG_CONFIG_LABEL}={seen.entry}`"
-    reports.say(
-        "unlabelled-mig-devices",
-        first.at / "metadata" / "labels",
-        f"Pool {group.pool}",
-        found=group,
-        help=help_,
-        label=label,
-    )
+    at, whose = first.at / "metadata" / "labels", f"Pool {group.pool}"
+    reports.say("unlabelled-mig-devices", at, whose, found=group, help=help_, label=label)
     return seen
 
 
@@ -309,14 +290,12 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
     for entry in entries:
         if not entry.problems and is_right(divide(entry, gpu)):
             yield Seen(entry.name)
-    each = {profile.name: profile.max_instances} if profile else _even(first.published, gpu, first.counted)
+    by_suffix = {mig_resource(one.name): one.name for one in gpu.profiles}
+    each: dict[str, int] = {}
+    if profile:
+        each = {profile.name: profile.max_instances}
+    elif first.counted and first.published.keys() <= by_suffix.keys():
+        each = {by_suffix[name]: number // first.counted for name, number in first.published.items()}
+        each = each if not any(number % first.counted for number in first.published.values()) else {}
     if each and is_right(divide_instances(each, gpu)):
         yield Seen(spec={"instances": each})
-
-
-def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
-    """Return the instances of each GPU, where all have the same; nothing where that cannot be."""
-    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
-    if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
-        return {}
-    return {by_suffix[name]: number // gpus for name, number in published.items()}

@@ -78,13 +78,15 @@ class Layouts:
             return None
         keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
         if not keeps:
-            self._reports.say(
-                "one-name-for-several-divisions",
-                self._entries[use.entry].at if use.entry in self._entries else use.at,
-                f"Pool {use.pool}",
-                use=use,
-            )
-        return {"layout": self._draft(use, meaning, keeps=keeps)}
+            at = self._entries[use.entry].at if use.entry in self._entries else use.at
+            self._reports.say("one-name-for-several-divisions", at, f"Pool {use.pool}", use=use)
+        key = f"{use.entry} {use.gpu.id}"
+        if key not in self._written:
+            name = self._written[key] = self._free(policy_name(use.entry), use.gpu)
+            kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
+            spec = {"gpu": use.gpu.id, **kept, **meaning.spec}
+            self._drafts[name] = Draft("MigLayout", name, spec, (meaning.source,))
+        return {"layout": self._written[key]}
 
     # --- What an entry means ---
 
@@ -95,27 +97,20 @@ class Layouts:
         return self._meanings[key]
 
     def _find(self, use: Use) -> _Meaning | None:
-        entry = self._entries.get(use.entry)
+        entry, pool = self._entries.get(use.entry), f"Pool {use.pool}"
         if entry is not None:
             division = divide(entry, use.gpu)
             if not division.fault:
-                if boards := other_boards(entry):
+                if boards := joined([f"`{board}`" for board in other_boards(entry)]):
                     self._reports.say(
-                        "entry-for-boards-without-mig",
-                        entry.at,
-                        f"Pool {use.pool}",
-                        boards=joined([f"`{item}`" for item in boards]),
-                        entry=entry,
-                        use=use,
+                        "entry-for-boards-without-mig", entry.at, pool, boards=boards, entry=entry, use=use
                     )
                 spec = self._covering(use, entry, self._renamed(use, entry, division.spec))
                 if division.loss:
-                    self._reports.say(
-                        "entry-in-part", entry.at, f"Pool {use.pool}", entry=entry, division=division, use=use
-                    )
+                    self._reports.say("entry-in-part", entry.at, pool, entry=entry, division=division, use=use)
                 return _Meaning(spec, entry.file.source, keeps_name=not division.loss)
             if entry.problems:  # which say it better
-                self._reports.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
+                self._reports.remark(pool, f"entry `{use.entry}` {division.fault}")
             else:
                 self._tell_fault(use, entry.at, division)
         elif stock := find_stock(use.entry, use.gpu):
@@ -130,14 +125,10 @@ class Layouts:
         old = [name for name in profiles_of(spec) if name in use.gpu.legacy_names and name not in use.old_names]
         if not old:
             return spec
-        self._reports.say(
-            "names-of-some-drivers",
-            entry.at,
-            f"Pool {use.pool}",
-            current=joined([f"`{use.gpu.current_name(it)}`" for it in old]),
-            entry=entry,
-            old=joined([f"`{it}`" for it in old]),
-        )
+        names = joined([f"`{name}`" for name in old])
+        current = joined([f"`{use.gpu.current_name(name)}`" for name in old])
+        pool = f"Pool {use.pool}"
+        self._reports.say("names-of-some-drivers", entry.at, pool, current=current, entry=entry, old=names)
         return renamed(spec, {name: use.gpu.current_name(name) for name in old})
 
     def _covering(self, use: Use, entry: Entry, spec: Spec) -> Spec:
@@ -170,13 +161,8 @@ class Layouts:
         division = divide_instances(found, use.gpu) if found and is_even else None
         is_usable = division is not None and not division.fault
         if not is_known:
-            self._reports.say(
-                "entry-in-no-file",
-                use.at,
-                f"Pool {use.pool}",
-                label="what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into",
-                use=use,
-            )
+            label = "what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into"
+            self._reports.say("entry-in-no-file", use.at, f"Pool {use.pool}", label=label, use=use)
         file = use.at.locate().file.path
         return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
 
@@ -184,16 +170,6 @@ class Layouts:
         return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
 
     # --- Drafts ---
-
-    def _draft(self, use: Use, meaning: _Meaning, *, keeps: bool) -> str:
-        key = f"{use.entry} {use.gpu.id}"
-        if key in self._written:
-            return self._written[key]
-        name = self._free(policy_name(use.entry), use.gpu)
-        kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
-        self._written[key] = name
-        self._drafts[name] = Draft("MigLayout", name, {"gpu": use.gpu.id, **kept, **meaning.spec}, (meaning.source,))
-        return name
 
     def _free(self, name: str, gpu: Gpu) -> str:
         """Return a name that no other layout has, and that means nothing to the operator."""
@@ -210,7 +186,9 @@ class Layouts:
         unused: list[Entry] = []
         for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
             entry = self._entries[name]
-            gpu = self._model_of(entry) if entry.file.owner.startswith(MIG_MANAGER.config_map) else None
+            ids = dict.fromkeys((*self._models, *load().ids()))  # the models of the dump's pools first
+            gpus = filter(None, map(load().find, ids if entry.file.owner.startswith(MIG_MANAGER.config_map) else ()))
+            gpu = next((found for found in gpus if found.supports_mig and divide(entry, found).spec), None)
             if gpu is None:
                 unused.append(entry)
                 continue
@@ -218,22 +196,12 @@ class Layouts:
             spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
             self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
         yield from self._drafts.values()
-        self._tell_unused(unused)
-
-    def _model_of(self, entry: Entry) -> Gpu | None:
-        """Return the first model that an entry divides: one of the dump's pools, if it can."""
-        gpus = filter(None, map(load().find, dict.fromkeys((*self._models, *load().ids()))))
-        return next((gpu for gpu in gpus if gpu.supports_mig and divide(entry, gpu).spec), None)
-
-    def _tell_unused(self, entries: Sequence[Entry]) -> None:
-        entries = [entry for entry in entries if entry.file.owner != OPERATORS_OWN]
-        if not entries:
-            return
-        first, more = entries[0], len(entries) - 3
-        names = [f"`{entry.name}`" for entry in entries[:3]] + ([f"{more} more"] if more > 0 else [])
-        self._reports.say(
-            "unused-entries", first.at, entries=count(len(entries), "entry", "entries"), names=joined(names)
-        )
+        of_others = [entry for entry in unused if entry.file.owner != OPERATORS_OWN]
+        if of_others:
+            more = len(of_others) - 3
+            names = joined([*(f"`{entry.name}`" for entry in of_others[:3]), *([f"{more} more"] if more > 0 else [])])
+            entries = count(len(of_others), "entry", "entries")
+            self._reports.say("unused-entries", of_others[0].at, entries=entries, names=names)
 
 
 _OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.base.wording import count
 from gpuplan.compiler.planning.discovered import (
@@ -27,7 +26,17 @@ from gpuplan.features.live.pools.sharing import Shared
 
 def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], shared: Shared, reports: Reports) -> None:
     """Nodes that publish something else than their label asks for, where that is known."""
-    expected = _expected(group.claim.first.at, board, spec["nodes"]["gpusPerNode"], shared)
+    gpus, expected = spec["nodes"]["gpusPerNode"], dict[str, int]()
+    match shared.spec:
+        case {"exclusive": _}:
+            expected = {GPU_RESOURCE: gpus}
+        case {"timeSlicing": shares} | {"mps": shares}:
+            name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
+            expected = {name: gpus * shares["replicas"]}
+        case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
+            expected = published_by(group.claim.first.at, board.gpu, shared.division, gpus, shared.strategy)
+        case _:
+            pass
     if not expected or spec.get("rollout") or spec.get("allocation"):
         return
     wrong = [machine for machine in group.machines if machine.published and machine.published != expected]
@@ -51,30 +60,13 @@ def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], share
     )
 
 
-def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, int]:
-    match shared.spec:
-        case {"exclusive": _}:
-            return {GPU_RESOURCE: gpus}
-        case {"timeSlicing": shares} | {"mps": shares}:
-            name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
-            return {name: gpus * shares["replicas"]}
-        case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
-            return published_by(at, board.gpu, shared.division, gpus, shared.strategy)
-        case _:
-            return {}
-
-
 def tell_of_gke(group: Group, reports: Reports) -> bool:
     """Whether GKE's own device plugin shares the nodes' GPUs, as their node pool says: then no policy can."""
     first = next((machine for machine in group.machines if _gke_marks(machine)), None)
     if first is None or group.is_claimed:
         return False
-    reports.say(
-        "shared-by-gke",
-        first.at / "metadata" / "labels",
-        found=group,
-        label=", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first)),
-    )
+    label = ", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first))
+    reports.say("shared-by-gke", first.at / "metadata" / "labels", found=group, label=label)
     return True
 
 
@@ -92,19 +84,13 @@ def tell_of_flavor(group: Group, flavor: Item, reports: Reports) -> None:
 
 
 def tell_of_unknown(group: Group, reports: Reports) -> None:
-    first = group.claim.first
-    place = group.machines[0].at / "metadata" / "labels" if group.machines else first.at
-    is_gkes = bool(group.machines and group.machines[0].labels.get(GKE_BOARD_LABEL))
-    reports.say(
-        "unknown-model",
-        place,
-        notes=(
-            "GPU Feature Discovery writes the label where the driver runs",
-            *((f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes",) * is_gkes),
-        ),
-        found=group,
-        label="no `nvidia.com/gpu.product`" if group.machines else "none of its nodes is in the dump",
-    )
+    labels = group.machines[0].labels if group.machines else {}
+    place = group.machines[0].at / "metadata" / "labels" if group.machines else group.claim.first.at
+    notes = ["GPU Feature Discovery writes the label where the driver runs"]
+    if labels.get(GKE_BOARD_LABEL):
+        notes.append(f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes")
+    label = "no `nvidia.com/gpu.product`" if group.machines else "none of its nodes is in the dump"
+    reports.say("unknown-model", place, notes=notes, found=group, label=label)
 
 
 def tell_of_drivers(dump: Dump, reports: Reports) -> None:

@@ -16,7 +16,7 @@ from gpuplan.compiler.manifests import Identity, exact_quantity
 from gpuplan.compiler.planning.amounts import amount_of, portion_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.kueue import counted_resource
-from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Pool, Unit
+from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports, report
 from gpuplan.features.live.queues.model import KUEUE_GROUP, Matching, cohort_of
@@ -55,7 +55,7 @@ class CellReader(Value, eq=False):
 
         CPU, memory and pods count where the queue has units of the pool.
         """
-        quotas = [*self._quotas(holder)]
+        quotas = sorted(self._written(holder), key=lambda quota: quota.resource in _OF_NODES)  # beside units
         found: dict[Key, Cell] = {}
         twice: set[Key] = set()
         divided: set[str] = set()
@@ -75,40 +75,27 @@ class CellReader(Value, eq=False):
         order = dict.fromkeys(pool for pool, _ in found)
         return {key: found[key] for pool in order for key in found if key[0] == pool}
 
-    def _quotas(self, holder: Item) -> Iterator[_Quota]:
-        """Yield the quotas on units first, since CPU and memory are counted beside them."""
-        found = [*self._written(holder)]
-        yield from (quota for quota in found if quota.resource not in _OF_NODES)
-        yield from (quota for quota in found if quota.resource in _OF_NODES)
-
     def _written(self, holder: Item) -> Iterator[_Quota]:
         at = holder.at / "spec" / "resourceGroups"
         for index, group in enumerate(sequence(inside(holder.body, "spec").get("resourceGroups"))):
             for number, flavor in enumerate(map(mapping, sequence(mapping(group).get("flavors")))):
                 place = at / index / "flavors" / number
                 for count, quota in enumerate(map(mapping, sequence(flavor.get("resources")))):
-                    resource = text(quota.get("name"))
-                    cell = self._cell(holder, place / "resources" / count, resource, quota)
-                    if resource and cell:
-                        flavor_name = text(flavor.get("name"))
-                        yield _Quota(place / "resources" / count, flavor_name, place / "name", resource, cell)
-
-    def _cell(self, holder: Item, at: Origin, resource: str, quota: Mapping[str, object]) -> Cell | None:
-        numbers: dict[str, Amount | None] = {}
-        for field in ("nominalQuota", "borrowingLimit", "lendingLimit"):
-            value = quota.get(field)
-            numbers[field] = None if value is None else _amount(resource, value)
-            if numbers[field] is None and (value is not None or field == "nominalQuota"):
-                self.reports.say(
-                    "quota-is-no-number",
-                    at / field if value is not None else at,
-                    holder.identity,
-                    field=field,
-                    item=holder,
-                    resource=resource,
-                )
-                return None
-        return Cell(numbers["nominalQuota"] or 0, numbers["borrowingLimit"], numbers["lendingLimit"])
+                    resource, here = text(quota.get("name")), place / "resources" / count
+                    stated = {name: quota.get(name) for name in ("nominalQuota", "borrowingLimit", "lendingLimit")}
+                    amounts = {
+                        name: None if value is None else _amount(resource, value) for name, value in stated.items()
+                    }
+                    lacking = (name for name, amount in amounts.items() if amount is None)
+                    field = next((name for name in lacking if name == "nominalQuota" or stated[name] is not None), None)
+                    if field is not None:
+                        wrong = here / field if stated[field] is not None else here
+                        say, whose = self.reports.say, holder.identity
+                        say("quota-is-no-number", wrong, whose, field=field, item=holder, resource=resource)
+                    elif resource:
+                        nominal, borrowing, lending = amounts.values()
+                        cell = Cell(nominal or 0, borrowing, lending)
+                        yield _Quota(here, text(flavor.get("name")), place / "name", resource, cell)
 
     # --- Pools
 
@@ -121,8 +108,10 @@ class CellReader(Value, eq=False):
         else:
             pools = [*self.matching.pools_of(node_labels(flavor))]
             if not pools:
-                self._tell_nowhere(holder, flavor)
-                return {}
+                labels, nodes = node_labels(flavor), self.dump.of_kind("", "Node")
+                if nodes and not any(labels.items() <= node.labels.items() for node in nodes):
+                    self._tell_once("flavor-of-no-node", holder, flavor, "nodeLabels")
+                return {}  # nodes without GPUs are no pool, and what no node has is nothing
             self._tell_taints(holder, flavor, pools)
         if among is not None:
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
@@ -153,13 +142,6 @@ class CellReader(Value, eq=False):
 
     # --- What cannot be said
 
-    def _tell_nowhere(self, holder: Item, flavor: Item) -> None:
-        """Nodes without GPUs are no pool; what no node has is nothing."""
-        labels, nodes = node_labels(flavor), self.dump.of_kind("", "Node")
-        if not nodes or any(labels.items() <= node.labels.items() for node in nodes):
-            return
-        self._tell_once("flavor-of-no-node", holder, flavor, "nodeLabels")
-
     def _tell_once(self, row: str, holder: Item, flavor: Item, field: str, **values: Any) -> None:  # noqa: ANN401 - as `report`
         """Report a flavor once, with a remark on each queue that has it."""
         diagnostic = report(row, flavor.at / "spec" / field, item=flavor, **values)
@@ -183,7 +165,7 @@ class CellReader(Value, eq=False):
             change = "from the first sync on Kueue adds tolerations of the pool's taints alone"
         else:
             return
-        self._tell_once("flavor-taints", holder, flavor, route, what=what, change=change)
+        self._tell_once("flavor-taints", holder, flavor, route, what=what, notes=(change,))
 
 
 def node_labels(flavor: Item) -> Mapping[str, str]:

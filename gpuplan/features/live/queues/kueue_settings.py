@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
@@ -15,9 +15,12 @@ from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import KUEUE_GROUP, cohort_of
 
 _KNOWN = frozenset(
-    ("cohort", "cohortName", "fairSharing", "namespaceSelector", "parent", "parentName", "resourceGroups")
+    (
+        *("cohort", "cohortName", "fairSharing", "namespaceSelector", "parent", "parentName", "resourceGroups"),
+        *("preemption", "flavorFungibility"),
+    )
 )
-"""The fields that other readers read."""
+"""The fields that other readers read, and those that gpuplan writes alike for all queues."""
 
 _TAKEN = "the sync takes the field from whoever set it"
 """A sync leaves a field alone that it does not write, unless what set it was the same tool, or `kubectl apply`."""
@@ -38,56 +41,34 @@ def tell_settings(holder: Item, reports: Reports, *, will_evict: bool | None) ->
     """
     spec = inside(holder.body, "spec")
     for field, value in spec.items():
-        plain, change = _LOST.get(field, (None, ""))
-        if field in _KNOWN or value in (None, plain):
-            continue
-        if field in _LOST:
-            reports.about("queue-setting", holder, "spec", field, field=field, change=change)
-        elif field not in _OWN:
-            reports.about(
-                "queue-setting", holder, "spec", field, field=field, change="gpuplan does not know this field"
-            )
-    if holder.kind == "ClusterQueue":
-        # Absent means `Never` (`apis/kueue/v1beta2/clusterqueue_types.go` of Kueue v0.19.2).
-        found = inside(holder.body, "spec", "preemption")
-        reclaims = found.get("reclaimWithinCohort") or "Never"
-        borrows = inside(found, "borrowWithinCohort").get("policy") or "Never"
-        within = found.get("withinClusterQueue") or "Never"
-        if reclaims != "Any" and cohort_of(holder):
-            _tell_own(holder, reports, "reclaimWithinCohort", "a tenant takes back its guarantee from any borrower")
-        if borrows != "Never":
-            _tell_own(holder, reports, "borrowWithinCohort", "a borrower evicts others for its fair share alone")
-        if within not in ("Never", "LowerPriority"):
-            _tell_own(holder, reports, "withinClusterQueue", "of one team only work of a lower class is evicted")
-        elif within == "LowerPriority" and will_evict is False:
-            _tell_own(holder, reports, "withinClusterQueue", "no priority class of the policies evicts another")
-        elif within == "Never" and will_evict:
-            _tell_own(
-                holder, reports, "withinClusterQueue", "work of a higher class evicts that of a lower one of its team"
-            )
-        if any(len(sequence(mapping(group).get("flavors"))) > 1 for group in sequence(spec.get("resourceGroups"))):
-            _tell_fungibility(holder, reports)
-
-
-# --- What gpuplan says of all queues -----------------------------------------------------------------------------
-
-_OWN = frozenset(("preemption", "flavorFungibility"))
-
-
-def _tell_own(holder: Item, reports: Reports, field: str, change: str) -> None:
-    at = holder.at / "spec" / "preemption" / field
-    is_stated = field in inside(holder.body, "spec", "preemption")
-    reports.about(
-        "gpuplan-sets-otherwise", holder, at=at if is_stated else holder.at / "spec", change=change, field=field
-    )
-
-
-def _tell_fungibility(holder: Item, reports: Reports) -> None:
-    found = inside(holder.body, "spec", "flavorFungibility")
-    if found.get("whenCanBorrow") == found.get("whenCanPreempt") == "TryNextFlavor":
+        plain, change = _LOST.get(field, (None, "gpuplan does not know this field"))
+        if field not in _KNOWN and value not in (None, plain):
+            reports.about("queue-setting", holder, "spec", field, field=field, notes=(change,))
+    if holder.kind != "ClusterQueue":
         return
-    at = holder.at / "spec" / "flavorFungibility" if found else holder.at / "spec"
-    reports.about("flavor-fungibility", holder, at=at)
+    # Absent means `Never` (`apis/kueue/v1beta2/clusterqueue_types.go` of Kueue v0.19.2).
+    found = inside(spec, "preemption")
+    within = found.get("withinClusterQueue") or "Never"
+    changes: dict[str, str] = {}
+    if (found.get("reclaimWithinCohort") or "Never") != "Any" and cohort_of(holder):
+        changes["reclaimWithinCohort"] = "a tenant takes back its guarantee from any borrower"
+    if (inside(found, "borrowWithinCohort").get("policy") or "Never") != "Never":
+        changes["borrowWithinCohort"] = "a borrower evicts others for its fair share alone"
+    if within not in ("Never", "LowerPriority"):
+        changes["withinClusterQueue"] = "of one team only work of a lower class is evicted"
+    elif within == "LowerPriority" and will_evict is False:
+        changes["withinClusterQueue"] = "no priority class of the policies evicts another"
+    elif within == "Never" and will_evict:
+        changes["withinClusterQueue"] = "work of a higher class evicts that of a lower one of its team"
+    for field, change in changes.items():
+        at = holder.at / "spec" / "preemption" / field if field in found else holder.at / "spec"
+        reports.about("gpuplan-sets-otherwise", holder, at=at, field=field, notes=(change,))
+    fungibility = inside(spec, "flavorFungibility")
+    is_ours = fungibility.get("whenCanBorrow") == fungibility.get("whenCanPreempt") == "TryNextFlavor"
+    groups = sequence(spec.get("resourceGroups"))
+    if not is_ours and any(len(sequence(mapping(group).get("flavors"))) > 1 for group in groups):
+        at = holder.at / "spec" / "flavorFungibility" if fungibility else holder.at / "spec"
+        reports.about("flavor-fungibility", holder, at=at)
 
 
 _NAME = "kubernetes.io/metadata.name"
@@ -110,45 +91,45 @@ class NamespaceReader:
 
     def __init__(self, dump: Dump, queues: Sequence[Item], reports: Reports) -> None:
         self._dump, self._reports = dump, reports
-        self._queues = {item.name: item for item in queues}
+        by_name = {item.name: item for item in queues}
         found: dict[str, dict[str, Item]] = {}
         taken: dict[str, tuple[Item, str]] = {}
-        items = self._dump.of_kind(KUEUE_GROUP, "LocalQueue")
+        items = dump.of_kind(KUEUE_GROUP, "LocalQueue")
         for item in sorted(items, key=lambda item: (item.name == DEFAULT_QUEUE, item.namespace, item.name)):
-            queue = self._queues.get(text(inside(item.body, "spec").get("clusterQueue")))
+            queue = by_name.get(text(inside(item.body, "spec").get("clusterQueue")))
             if queue is None or not item.namespace:
                 continue
-            if not self._selects(queue, item.namespace):
-                self._reports.about("unselected-namespace", item, also=(queue,), queue=queue)
+            dumped = dump.find("", "Namespace", item.namespace)
+            labels = {**(dumped.labels if dumped else {}), _NAME: item.namespace}
+            # Without the namespace the dump does not show that the selector does not select it.
+            if matches(inside(queue.body, "spec", "namespaceSelector"), labels, None if dumped else (_NAME,)) is False:
+                reports.about("unselected-namespace", item, also=(queue,), queue=queue)
                 continue
             spec = inside(item.body, "spec")
             for field in spec.keys() - {"clusterQueue"}:
-                if spec[field] in (None, "None"):
-                    continue
-                self._reports.about("local-queue-setting", item, "spec", field, field=field)
+                if spec[field] not in (None, "None"):
+                    reports.about("local-queue-setting", item, "spec", field, field=field)
             other, of = taken.setdefault(item.namespace, (item, queue.name))
             if other is item:
                 found.setdefault(queue.name, {})[item.namespace] = item
             elif of != queue.name or item.name != DEFAULT_QUEUE:
                 is_same = inside(other.body, "spec").get("clusterQueue") == queue.name
-                why, help_ = (
-                    (
-                        "a namespace has one LocalQueue, of the tenant that it belongs to",
-                        f"move work that names it to `{other.name}`",
-                    )
-                    if is_same
-                    else (
-                        f"it is for ClusterQueue `{queue.name}`; a namespace belongs to one tenant",
-                        f"give the team of `{queue.name}` a namespace of its own",
-                    )
-                )
-                self._reports.about("second-local-queue", item, also=(queue,), other=other, why=why, help=help_)
+                if is_same:
+                    why = "a namespace has one LocalQueue, of the tenant that it belongs to"
+                    help_ = f"move work that names it to `{other.name}`"
+                else:
+                    why = f"it is for ClusterQueue `{queue.name}`; a namespace belongs to one tenant"
+                    help_ = f"give the team of `{queue.name}` a namespace of its own"
+                reports.about("second-local-queue", item, also=(queue,), other=other, notes=(why,), help=help_)
         self._chosen = found
 
     def of(self, queue: Item) -> Namespaces:
         found = self._chosen.get(queue.name, {})
         is_by_label = TENANT_LABEL in inside(queue.body, "spec", "namespaceSelector", "matchLabels")
-        names = sorted(found) or sorted(_named(queue))
+        terms = map(mapping, sequence(inside(queue.body, "spec", "namespaceSelector").get("matchExpressions")))
+        by_name = [term for term in terms if term.get("key") == _NAME and term.get("operator") == "In"]
+        selected = [text(name) for term in by_name for name in sequence(term.get("values"))]
+        names = sorted(found) or sorted(filter(None, selected))
         called = Counter(item.name for item in found.values()).most_common(1)
         local_queue = called[0][0] if called else ""
         for namespace, item in sorted(found.items()):
@@ -162,17 +143,3 @@ class NamespaceReader:
         objects = [self._dump.find("", "Namespace", name) for name in names]
         found = {item.labels.get(TENANT_LABEL, "") for item in objects if item}
         return found.pop() if len(found) == 1 else ""
-
-    def _selects(self, queue: Item, namespace: str) -> bool:
-        """Whether the queue's selector selects a namespace, or the dump does not show that it does not."""
-        selector = inside(queue.body, "spec", "namespaceSelector")
-        dumped = self._dump.find("", "Namespace", namespace)
-        labels = {**(dumped.labels if dumped else {}), _NAME: namespace}
-        return matches(selector, labels, None if dumped else (_NAME,)) is not False
-
-
-def _named(queue: Item) -> Iterator[str]:
-    """Yield the namespaces that a selector has by their names."""
-    for term in sequence(inside(queue.body, "spec", "namespaceSelector").get("matchExpressions")):
-        if mapping(term).get("key") == _NAME and mapping(term).get("operator") == "In":
-            yield from (name for name in map(text, sequence(mapping(term).get("values"))) if name)

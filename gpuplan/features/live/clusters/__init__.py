@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
-from gpuplan.features.live.clusters import kubernetes, operators, schedulers, syncing, watching
+from gpuplan.features.live.clusters import kubernetes, operators, schedulers, tools
 from gpuplan.features.live.clusters.reader import Reader, Spec, part
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
@@ -19,13 +19,13 @@ from gpuplan.features.live.dump import Dump
 
 def name_of(dump: Dump) -> str:
     """Return the name that gpuplan's own objects have for the one cluster that they are about; else empty."""
-    found = set(syncing.names(dump))
+    found = set(tools.names(dump))
     return found.pop() if len(found) == 1 else ""
 
 
 def read(dump: Dump, cluster: str) -> Found:
     """Return the `Cluster` document, without values that hold anyway."""
-    known = set(syncing.names(dump))
+    known = set(tools.names(dump))
     reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
     platform = kubernetes.platform(reader)
     version = kubernetes.version(reader)
@@ -44,7 +44,7 @@ def read(dump: Dump, cluster: str) -> Found:
     is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
     namespace = operator.get("namespace", "nvidia-gpu-operator" if is_openshift else "gpu-operator")
     place = {"namespace": namespace, "version": operator["version"]}
-    monitoring = watching.read(reader, platform, place, (found.values, policy))
+    monitoring = tools.read_monitoring(reader, platform, place, (found.values, policy))
     if monitoring is not None:
         spec["monitoring"] = monitoring
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
@@ -61,7 +61,7 @@ def read(dump: Dump, cluster: str) -> Found:
         spec["admission"] = admission
     files = reader.config_map(operators.PLUGIN_FILES)
     runs_mps = files and any("\n  mps:" in text(value) for value in mapping(files.body.get("data")).values())
-    spec |= syncing.read(reader, platform, Approval.MANUAL if runs_mps else Approval.AUTOMATIC)
+    spec |= tools.read_sync(reader, platform, Approval.MANUAL if runs_mps else Approval.AUTOMATIC)
     spec = _ordered(spec, ClusterSpec)
     draft = Draft("Cluster", cluster, spec, tuple(reader.sources), reader.reports.remarks("Cluster"))
     return Found((draft,), tuple(reader.reports.diagnostics))

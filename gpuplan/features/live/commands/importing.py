@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from gpuplan.features.live import views as view
 from gpuplan.features.live.importing import adopt, write_import
-from gpuplan.features.live.views import importing as view
 from gpuplan.terminal.formats import write_findings
 from gpuplan.terminal.lists import contents
 from gpuplan.terminal.options import Output

@@ -14,9 +14,9 @@ from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_name
 from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
+from gpuplan.features.live.clusters.operators import Operator, is_settings
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator, is_settings
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 

@@ -16,13 +16,12 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.plugin_configs import pool_of
 from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
+from gpuplan.features.live.clusters.operators import Operator
 from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator
-from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlabelled
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
-from gpuplan.features.live.pools.layouts import Layouts, Use
+from gpuplan.features.live.pools.layouts import Entry, Layouts, Use, profiles_of, read_unlabelled
 from gpuplan.features.live.pools.nodes import Part
 from gpuplan.features.live.pools.surroundings import Surroundings
 

@@ -17,8 +17,7 @@ from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
-from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
+from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of
 from gpuplan.features.live.queues.model import (
     KUEUE_GROUP,
     Matching,

@@ -1,16 +1,29 @@
-"""The tool that syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
+"""The tools around a cluster: the one that syncs its folders, Argo CD or Flux, and its monitoring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import Final
 
+from gpuplan.compiler.backends.gpu_operator.settings import metrics as exporter_metrics
+from gpuplan.compiler.backends.monitoring.rules import (
+    NAMESPACE_TENANT,
+    POOL_MIG_CONFIG,
+    POOL_PLANNED_NODES,
+    POOL_PLANNED_UNITS,
+    QUEUE_TENANT,
+    texts,
+)
 from gpuplan.compiler.base.credentials import holds_credential
 from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.catalog.exporters import exporter_traits
+from gpuplan.compiler.manifests.templates import rows_for
+from gpuplan.compiler.planning.alerts import AlertName
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
-from gpuplan.compiler.policy.models import Approval, Flux, FluxSource, Platform
+from gpuplan.compiler.policy.models import Approval, Collect, Flux, FluxSource, Platform
+from gpuplan.features.live.clusters.kubernetes import CONSOLE
 from gpuplan.features.live.clusters.reader import (
     ABOUT_PROJECT,
     ARGOCD,
@@ -20,7 +33,10 @@ from gpuplan.features.live.clusters.reader import (
     Spec,
     cleaned,
     differing,
+    only,
     part,
+    plan_of,
+    rules_in,
 )
 from gpuplan.features.live.dump import Dump, Item
 
@@ -42,7 +58,7 @@ def names(dump: Dump) -> Iterator[str]:
             yield cluster
 
 
-def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
+def read_sync(reader: Reader, platform: Platform, usual: Approval) -> Spec:
     """Return the tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
 
     An Argo CD or a Flux that syncs other things alone tells nothing of where the policies' output will be.
@@ -181,3 +197,104 @@ def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
         is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
         if is_stage and item.name == folder_name(reader.cluster, folder):
             yield item, folder
+
+
+# --- Monitoring ------------------------------------------------------------------------------------------------
+
+_METRICS: Final = "gpuplan-dcgm-metrics"
+_PREFIX: Final = "gpuplan-"
+_ALERTS: Final = "gpuplan-alerts"
+
+
+def read_monitoring(
+    reader: Reader, platform: Platform, operator: Mapping[str, str], settings_of_operator: Iterable[object]
+) -> Spec | None:
+    """Return the part on monitoring; ``settings_of_operator`` is what the operator is told, as values and as a
+    ClusterPolicy.
+
+    ``operator`` has its namespace and its version.
+    """
+    rules = reader.prometheus_rules
+    if not rules and reader.config_map(_METRICS) is None:
+        return None
+    reader.use(*(item for item in rules if item.name == _ALERTS))
+    is_basic = _is_basic(reader, rules)
+    is_openshift = platform is Platform.OPENSHIFT
+    namespace = only(item.namespace for item in rules)
+    usual = operator["namespace"] if is_openshift else "monitoring"
+    alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
+    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in settings_of_operator]
+    facts = {*_facts(reader, rules)}
+    if not is_basic:
+        facts |= {"health", *(trait.value for trait in exporter_traits(operator["version"]))}
+    disabled = [name for name in _alerts_where(facts) if name not in alerts] if rules else []
+    labels = mapping(next(iter(alerts.values()), {}).get("labels"))
+    runbooks = (text(part(rule, "annotations", "runbook_url")) for rule in alerts.values())
+    name = f"{_PREFIX}{reader.cluster}"
+    boards = (item for item in reader.dump.of_kind("", "ConfigMap") if item.name == name)
+    board = next((item for item in boards if f"{name}.json" in mapping(item.body.get("data"))), None)
+    dashboards = (
+        {}
+        if board is None
+        else {
+            "namespace": (board.namespace or None, CONSOLE if is_openshift else namespace or usual),
+            "labels": (cleaned(board.labels), _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}),
+            "folder": (board.annotations.get(_FOLDER), None),
+        }
+    )
+    return differing(
+        {
+            "namespace": (namespace or None, usual),
+            "labels": (cleaned(rules[0].labels) if rules else {}, {}),
+            "honorLabels": (any(found.get("honorLabels") is True for found in settings), False),
+            "alertLabels": ({key: value for key, value in labels.items() if key != "severity"}, {}),
+            "disabledAlerts": (disabled, []),
+            "runbookUrl": (next((url.rpartition("#")[0] for url in runbooks if url), None), None),
+            "collect": ((Collect.BASIC if is_basic else Collect.HEALTH).value, Collect.HEALTH.value),
+            "dashboards": (differing(dashboards), {}),
+        }
+    )
+
+
+# --- Alerts ------------------------------------------------------------------------------------------------------
+
+
+def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
+    """Whether the exporter collects as little as that list says, or no alert reads more."""
+    metrics = reader.config_map(_METRICS)
+    if metrics is None:
+        alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
+        return bool(rules) and alerts.isdisjoint({*_alerts_where({"health"})} - {*_alerts_where(())})
+    plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
+    return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
+
+
+_ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version": "v26.7.0"}}
+"""A cluster whose list of metrics is as short as on any other."""
+
+
+def _alerts_where(facts: Collection[str]) -> list[str]:
+    return [name.value for name in AlertName if any(rows_for(facts, texts()[name.value]))]
+
+
+def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
+    """Yield the facts that alerts depend on, by the series that rules record of the plan."""
+    recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in rules_in(rules) if "record" in rule]
+    names = {name for name, _ in recorded}
+    facts = {POOL_PLANNED_NODES: "pools", POOL_PLANNED_UNITS: "units", POOL_MIG_CONFIG: "partitioned"}
+    facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}
+    yield from (fact for series, fact in facts.items() if series in names)
+    planned = [labels for name, labels in recorded if name == POOL_PLANNED_UNITS]
+    resources = {text(labels.get("resource")) for labels in planned}
+    if sum(resource.startswith("nvidia_com_mig_") for resource in resources) > 1:
+        yield "sizes"
+    if POOL_PLANNED_NODES in names and POOL_PLANNED_UNITS not in names and reader.has_claims:
+        yield "claims"
+    if any(reader.is_own_project(item) for item in reader.dump.of_kind(ARGOCD, "AppProject")):
+        yield "argocd"
+
+
+# --- Dashboards --------------------------------------------------------------------------------------------------
+
+_FOLDER: Final = "grafana_folder"
+_CONSOLE_LABELS: Final = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}

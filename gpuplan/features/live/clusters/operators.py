@@ -96,7 +96,9 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 def read_operator(dump: Dump) -> Operator:
     """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
-    return Operator((*_policies(dump), *_values(dump)))
+    item = obeyed_policy(dump)
+    own = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
+    return Operator((*own, *_values(dump)))
 
 
 def obeyed_policy(dump: Dump) -> Item | None:
@@ -106,17 +108,15 @@ def obeyed_policy(dump: Dump) -> Item | None:
     (`Reconcile` in `controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator, from v24.6.2:122 to v26.7.0:128,
     gives the others the state `ignored` in its memory, and returns.)
     """
-    return min(dump.of_kind("nvidia.com", "ClusterPolicy"), key=_order, default=None)
-
-
-def _order(policy: Item) -> tuple[bool, str, str]:
-    state = text(value_at(policy.body, ("status", "state")))
-    return state in ("", "ignored"), text(value_at(policy.body, ("metadata", "creationTimestamp"))), policy.name
-
-
-def _policies(dump: Dump) -> Iterator[Settings]:
-    if item := obeyed_policy(dump):
-        yield Settings(item.at / "spec", inside(item.body, "spec"), item.source)
+    return min(
+        dump.of_kind("nvidia.com", "ClusterPolicy"),
+        key=lambda policy: (
+            text(value_at(policy.body, ("status", "state"))) in ("", "ignored"),
+            text(value_at(policy.body, ("metadata", "creationTimestamp"))),
+            policy.name,
+        ),
+        default=None,
+    )
 
 
 def _values(dump: Dump) -> Iterator[Settings]:

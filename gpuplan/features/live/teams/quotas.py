@@ -280,21 +280,15 @@ def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, 
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            _tell_beyond([share for share in whose if share.total], promised, reports)
+            places = [(share.team, share.at) for share in whose if share.total and share.at]
+            if places:
+                related = tuple(Label(place, f"and `{team}` so many") for team, place in places[1:])
+                teams, offer = [share.team for share in whose if share.total], whose[0].offer
+                say, at, first = reports.say, places[0][1], teams[0]
+                say("caps-beyond-capacity", at, *teams, related=related, offer=offer, promised=promised, team=first)
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
     return found
-
-
-def _tell_beyond(shares: Sequence[Share], promised: int, reports: Reports) -> None:
-    places = {share.team: share.at for share in shares if share.at}
-    first, offer = next(iter(places.values()), None), shares[0].offer
-    if first is not None:
-        related = tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:])
-        teams = [share.team for share in shares]
-        reports.say(
-            "caps-beyond-capacity", first, *teams, related=related, offer=offer, promised=promised, team=teams[0]
-        )
 
 
 def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> dict[str, Any]:

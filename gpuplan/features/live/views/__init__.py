@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.compiler.base.wording import count, count_kinds, listing
 from gpuplan.compiler.manifests.kinds.imported import COLLECTED
 from gpuplan.compiler.manifests.provenance import How
-from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.features.live.drifting import Differs, Drift, Drifting, NextSync
 from gpuplan.features.live.drifting.objects import Owner
 from gpuplan.features.tracing import Source
@@ -89,11 +88,7 @@ def coming(drift: Drift) -> str:
         return "nothing: no sync changes it"
     if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
-    return f"{applier.kind} `{applier.name}` {does}, {_started(applier)}"
-
-
-def _started(applier: Applier) -> str:
-    return f"{started(applier)}{within(applier)}"
+    return f"{applier.kind} `{applier.name}` {does}, {started(applier)}{within(applier)}"
 
 
 _DOES: Final = {
@@ -230,6 +225,7 @@ def drift_as_data(drifting: Drifting, theme: Theme) -> dict[str, Any]:
 
 
 def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
+    owner, applier = drift.owner, drift.applier
     return {
         "what": drift.differs.value,
         "object": drift.title,
@@ -239,36 +235,29 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         **({"live": drift.live} if drift.has_live and drift.path else {}),
         "file": theme.path(drift.file) if drift.file else "",
         "dump": drift.dump,
-        "policies": [_source_as_data(source, theme) for source in drift.sources],
-        "owner": _owner_as_data(drift.owner) if drift.owner else None,
+        "policies": [
+            {
+                "file": source.file if source.how in (How.RULE, How.FACT) else theme.path(source.file),
+                "line": source.line,
+                "path": source.path,
+                "how": source.how.value,
+                "document": source.title,
+                "of_object": source.is_of_object,
+            }
+            for source in drift.sources
+        ],
+        "owner": owner
+        and {
+            "manager": owner.manager,
+            "operation": owner.operation,
+            "time": owner.time,
+            "subresource": owner.subresource,
+            "owns_field": not owner.is_last,
+        },
         "next_sync": drift.next_sync.value,
-        "applied_by": {"kind": drift.applier.kind, "name": drift.applier.name, "approval": drift.applier.approval.value}
-        if drift.applier
-        else None,
+        "applied_by": applier and {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value},
         "class": drift.change_class.value,
         "note": drift.note,
-    }
-
-
-def _source_as_data(source: Source, theme: Theme) -> dict[str, Any]:
-    is_ours = source.how in (How.RULE, How.FACT)
-    return {
-        "file": source.file if is_ours else theme.path(source.file),
-        "line": source.line,
-        "path": source.path,
-        "how": source.how.value,
-        "document": source.title,
-        "of_object": source.is_of_object,
-    }
-
-
-def _owner_as_data(owner: Owner) -> dict[str, Any]:
-    return {
-        "manager": owner.manager,
-        "operation": owner.operation,
-        "time": owner.time,
-        "subresource": owner.subresource,
-        "owns_field": not owner.is_last,
     }
 
 
@@ -288,7 +277,8 @@ def summary(imported: Import, *, dry: bool) -> str:
     lines += [f"{item.path}: {printable(item.title)} says something else than the dump" for item in imported.differing]
     if imported.told_name not in ("", imported.cluster):
         lines.append(f"the dump is of cluster `{imported.told_name}`, as gpuplan's own objects in it say")
-    lines.append(_made(imported))
+    made = count_kinds(draft.kind for draft in imported.drafts)
+    lines.append(f"cluster `{imported.cluster}`: {made}{'' if imported.files else '; nothing to write'}")
     lines += _first_sync(imported)
     if imported.files and not dry:
         lines.append(f"next: gpuplan validate -c {imported.cluster} && gpuplan build -c {imported.cluster}")
@@ -326,13 +316,6 @@ def _first_sync(imported: Import) -> Iterator[str]:
 
 
 _WIDTH: Final = 60
-
-
-def _made(imported: Import) -> str:
-    told = count_kinds(draft.kind for draft in imported.drafts)
-    if not imported.files:
-        return f"cluster `{imported.cluster}`: {told}; nothing to write"
-    return f"cluster `{imported.cluster}`: {told}"
 
 
 def commands() -> str:

@@ -106,14 +106,16 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
     around = annotations_of(maker)
     gang = number(around.get(GANG))
     fewest = number(least) if is_elastic else None
+    # They meet at the port of a Service with the Job's name, or where their variables say.
+    service, endpoint = group.find(SERVICE, maker.name), str(variables.get("PET_RDZV_ENDPOINT", ""))
+    at = value_at(service.body, ("spec", "ports", 0, "port")) if service else None
+    ports = map(number, (at, variables.get("MASTER_PORT"), endpoint.rpartition(":")[2]))
+    port = next(filter(None, ports), None)
     return given(
         gang=None if gang == fewest else gang,
         topology=topology(inside(template, "metadata", "annotations"), around),
         checkpoint=volume(group, container, "checkpoint"),
-    ) | {
-        **({"peers": {"port": port}} if (port := _port_of_peers(group, maker, variables)) else {}),
-        **({"elastic": {"minPods": fewest}} if fewest else {}),
-    }
+    ) | {**({"peers": {"port": port}} if port else {}), **({"elastic": {"minPods": fewest}} if fewest else {})}
 
 
 def annotations_of(maker: Item) -> Mapping[str, object]:
@@ -133,16 +135,6 @@ def topology(*annotations: Mapping[str, object]) -> Spec | None:
 
 
 _PLACEMENTS: Final = {"required": (REQUIRED_TOPOLOGY, KAI_REQUIRED), "preferred": (PREFERRED_TOPOLOGY, KAI_PREFERRED)}
-
-
-def _port_of_peers(group: Group, maker: Item, variables: Mapping[str, object]) -> int | None:
-    """Where they meet: at the port of a Service with the Job's name, or where their variables say."""
-    service = group.find(SERVICE, maker.name)
-    at = value_at(service.body, ("spec", "ports", 0, "port")) if service else None
-    for value in (at, variables.get("MASTER_PORT"), str(variables.get("PET_RDZV_ENDPOINT", "")).rpartition(":")[2]):
-        if port := number(value):
-            return port
-    return None
 
 
 # --- Workspaces ------------------------------------------------------------------------------------------------------

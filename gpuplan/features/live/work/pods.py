@@ -199,7 +199,11 @@ def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> I
     if memory := number(annotations.get(GPU_MEMORY)):
         yield {"fraction": {"memory": f"{memory}Mi"}}
         return
-    least, most = _part(annotations.get(FRACTION)), _part(_limit_of(annotations, container))
+    # The variable says what the annotation may not: the most of a GPU that a container may use.
+    by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
+    by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
+    limit = by_name and (named(sequence(container.get("env")), MEMORY_LIMIT).get("value") or by_name)
+    least, most = _part(annotations.get(FRACTION)), _part(limit)
     if least is not None:
         yield {"fraction": least if most is None or most <= least else {"min": least, "max": most}}
         return
@@ -212,13 +216,6 @@ def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> I
                 **({"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}),
                 **({} if count == 1 else {"count": count}),
             }
-
-
-def _limit_of(annotations: Mapping[str, object], container: Mapping[str, object]) -> object:
-    """Return the most of a GPU that a container may use: the variable says what the annotation may not."""
-    by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
-    by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
-    return by_name and (named(sequence(container.get("env")), MEMORY_LIMIT).get("value") or by_name)
 
 
 def _part(value: object) -> float | None:

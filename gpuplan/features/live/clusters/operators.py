@@ -97,8 +97,24 @@ def is_settings(body: Mapping[str, object]) -> bool:
 def read_operator(dump: Dump) -> Operator:
     """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
     item = obeyed_policy(dump)
-    own = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
-    return Operator((*own, *_values(dump)))
+    found = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
+    for document in dump.others:
+        body = mapping(document.data)
+        if is_settings(body):
+            found.append(Settings(document.origin, body, f"Helm values ({document.file.path})"))
+    releases = dump.of_kind("helm.toolkit.fluxcd.io", "HelmRelease")
+    found += [
+        Settings(release.at / "spec" / "values", inside(release.body, "spec", "values"), release.source)
+        for release in releases
+        if text(value_at(release.body, ("spec", "chart", "spec", "chart"))) == _CHART
+    ]
+    for item in dump.of_kind("argoproj.io", "Application"):
+        spec = inside(item.body, "spec")
+        for source in map(mapping, (spec.get("source"), *sequence(spec.get("sources")))):
+            helm = inside(source, "helm") if text(source.get("chart")) == _CHART else {}
+            values = (mapping(helm.get("valuesObject")), *map(mapping, read_text(helm.get("values"))))
+            found += [Settings(item.at, part, item.source) for part in values if part]
+    return Operator(tuple(found))
 
 
 def obeyed_policy(dump: Dump) -> Item | None:
@@ -117,24 +133,6 @@ def obeyed_policy(dump: Dump) -> Item | None:
         ),
         default=None,
     )
-
-
-def _values(dump: Dump) -> Iterator[Settings]:
-    for document in dump.others:
-        body = mapping(document.data)
-        if is_settings(body):
-            yield Settings(document.origin, body, f"Helm values ({document.file.path})")
-    for item in dump.of_kind("helm.toolkit.fluxcd.io", "HelmRelease"):
-        if text(value_at(item.body, ("spec", "chart", "spec", "chart"))) == _CHART:
-            yield Settings(item.at / "spec" / "values", inside(item.body, "spec", "values"), item.source)
-    for item in dump.of_kind("argoproj.io", "Application"):
-        spec = inside(item.body, "spec")
-        sources = [spec.get("source"), *sequence(spec.get("sources"))]
-        for source in map(mapping, sources):
-            if text(source.get("chart")) == _CHART:
-                helm = inside(source, "helm")
-                parts = [mapping(helm.get("valuesObject")), *map(mapping, read_text(helm.get("values")))]
-                yield from (Settings(item.at, part, item.source) for part in parts if part)
 
 
 NVIDIA: Final = "nvidia.com"

@@ -29,7 +29,7 @@ def opponents(
 ) -> Iterator[Diagnostic]:
     """Yield findings on what acts against a plan: objects of others, and fields that others added to ours."""
     around = _Around(plan, dump, {*ours})
-    for check in (_quotas, _node_rules, _cluster_policies, _queues, _role_bindings):
+    for check in (_quotas, _nodes, _queues, _role_bindings):
         yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in check(around))
     for addition in _ADDITIONS:
         for item in dump.of_kind(addition.group, addition.kind):
@@ -126,7 +126,7 @@ _REQUESTS: Final = "requests."
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_rules(around: _Around) -> Iterator[Diagnostic]:
+def _nodes(around: _Around) -> Iterator[Diagnostic]:
     given = {key: part for part in around.plan.parts for key in part.labels}
     for item in around.dump.objects:
         if item.kind != "NodeFeatureRule" or item.identity in around.ours:
@@ -138,14 +138,11 @@ def _node_rules(around: _Around) -> Iterator[Diagnostic]:
                     related, shown = (Label(pool.at, f"pool `{pool.name}` gives it"),), f"`{value}`"
                     shown = shown if isinstance(value, str) else ""
                     yield report("label-by-another-rule", at, related=related, item=item, key=key, value=shown)
-
-
-def _cluster_policies(around: _Around) -> Iterator[Diagnostic]:
-    name = around.plan.cluster.gpu_operator.cluster_policy
+    operator, name = around.plan.cluster.gpu_operator, around.plan.cluster.gpu_operator.cluster_policy
     for item in around.others("nvidia.com", "ClusterPolicy"):
         if item.name != name:
-            related = (Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),)
-            yield report("second-cluster-policy", item.at / "metadata" / "name", related=related, item=item, name=name)
+            at, related = item.at / "metadata" / "name", (Label(operator.at, f"the policy is about `{name}`"),)
+            yield report("second-cluster-policy", at, related=related, item=item, name=name)
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------

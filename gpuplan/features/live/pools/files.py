@@ -134,7 +134,7 @@ _METHODS: Final = ("mps", "timeSlicing")
 
 
 class Loss(NamedTuple):
-    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them by itself."""
+    """A part of a file that no policy says; NVIDIA's program refuses or drops it by itself where it ``is_inert``."""
 
     route: Path
     message: str

@@ -114,7 +114,9 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
     for item in items:
         if fault := _fault(item, gpu):
             return Division({}, fault)
-    if _is_doubled(items):
+    # Of two items for one GPU mig-parted takes the later one, and fails if only one switches MIG on.
+    indexes = [index for item in items for index in item.gpus or ()]
+    if len({*indexes}) < len(indexes) or (len(items) > 1 and any(item.gpus is None for item in items)):
         return Division({}, "names a GPU twice")
     empty = [item for item in items if item.is_enabled and not item.instances]
     if empty and not any(item.instances for item in items):
@@ -144,14 +146,6 @@ def other_boards(entry: Entry) -> tuple[str, ...]:
     own = {device.filter.lower() for gpu in load().all() if gpu.supports_mig for device in gpu.pci}
     filters = dict.fromkeys(found for item in entry.items for found in item.filters)
     return tuple(found for found in filters if found.partition(":")[0] not in own)
-
-
-def _is_doubled(items: Sequence[Item]) -> bool:
-    """Whether two items name one GPU: mig-parted takes the later one, and fails if only one switches MIG on."""
-    if any(item.gpus is None for item in items):
-        return len(items) > 1
-    indexes = [index for item in items for index in item.gpus or ()]
-    return len(indexes) != len(set(indexes))
 
 
 def _fault(part: Item, gpu: Gpu) -> str:

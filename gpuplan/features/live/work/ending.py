@@ -56,9 +56,13 @@ def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Sp
     )
     kind = _KINDS.get(maker.kind)
     training = _meeting(group, maker, job)
+    # Pods that need nothing of one another are written alike, whether they are called a training there or not.
+    pool = find_pool(plan, template_of(maker))
+    types = tenant.spec.workload_types or (pool.spec.workload_types if pool else ())
+    is_training = training or kind_of(maker) != JOB or ("batch" not in types and "training" in types)
     for tries in _tries(job, retries, training):
         base = {**batch, **tries}
-        if training or kind_of(maker) != JOB or _is_training(plan, tenant, maker):
+        if is_training:
             yield {"training": given(kind=kind and kind.value) | base | training}
         else:
             yield {"batch": base}
@@ -68,15 +72,6 @@ _BELOW_SET: Final = len(("replicatedJobs", 0, "template", "spec"))
 """The depth of a Job in a set."""
 
 _KINDS: Final = {"JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
-
-
-def _is_training(plan: Plan, tenant: Tenant, maker: Item) -> bool:
-    """Whether pods that need nothing of one another are called a training there: they are written alike."""
-    pool = find_pool(plan, template_of(maker))
-    for types in (tenant.spec.workload_types, pool.spec.workload_types if pool else ()):
-        if types:
-            return "batch" not in types and "training" in types
-    return False
 
 
 def _tries(job: Mapping[str, object], retries: object, training: Spec) -> Iterator[Spec]:

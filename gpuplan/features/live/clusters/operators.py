@@ -480,9 +480,6 @@ def _shared(settings: Values, version: str) -> Spec:
     return found
 
 
-# --- Images ------------------------------------------------------------------------------------------------------
-
-
 # --- Environment -------------------------------------------------------------------------------------------------
 
 _CLOSED: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"

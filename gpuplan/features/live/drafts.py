@@ -71,39 +71,34 @@ _UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
 
 def text_of(draft: Draft) -> str:
     """Return a document below comments on its sources and on what it does not say."""
-    return "".join(_comments(draft)) + to_yaml(document(draft.kind, draft.name, draft.spec))
-
-
-_MOST_SOURCES: Final = 8
-
-
-def _comments(draft: Draft) -> Iterator[str]:
-    """Yield a line for each file that it came from, with the objects there, and one for each remark.
-
-    Of a file that the user named from the root of the disk only the name is told: policies are committed.
-    """
     by_file: dict[str, list[str]] = {}
     for source in dict.fromkeys(draft.sources):
         title, _, file = source.rpartition(" (")
         file = file.removesuffix(")")
+        # Policies are committed: of a file that the user named from the root of the disk only the name is told.
         by_file.setdefault(file.rpartition("/")[2] if file.startswith("/") else file, []).append(title)
+    comments: list[str] = []
     for file, titles in by_file.items():
         more = [f"{len(titles) - _MOST_SOURCES} more"] if len(titles) > _MOST_SOURCES else []
         told = joined([*filter(None, titles[:_MOST_SOURCES]), *more])
-        yield from _comment(f"From {file}: {told}." if told else f"From {file}.", "  ")
-    for remark in dict.fromkeys(draft.remarks):
-        yield from _comment(f"- {remark}", "  ")
+        comments.append(f"From {file}: {told}." if told else f"From {file}.")
+    comments += [f"- {remark}" for remark in dict.fromkeys(draft.remarks)]
+    lines = (line for comment in comments for line in _comment(comment))
+    return "".join(lines) + to_yaml(document(draft.kind, draft.name, draft.spec))
+
+
+_MOST_SOURCES: Final = 8
 
 
 _INSTRUCTIONS: Final = ("gpuplan:", "$schema=")
 """Beginnings of comments that are instructions to gpuplan or to an editor: a dump gives none."""
 
 
-def _comment(text: str, indent: str) -> Iterator[str]:
+def _comment(text: str) -> Iterator[str]:
     printable = "".join(char if char.isprintable() else " " for char in text)
     for mark in _INSTRUCTIONS:
         printable = printable.replace(mark, f"{mark[:-1]} {mark[-1]}")
-    for line in wrap(printable, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
+    for line in wrap(printable, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False):
         yield f"# {line}\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
-from gpuplan.compiler.documents.printed import Printed, is_cut_off, objects_in, read_printed
+from gpuplan.compiler.documents.printed import is_cut_off, objects_in, read_printed
 from gpuplan.compiler.manifests import Identity, identity_of
 from gpuplan.features.live.findings import report
 
@@ -119,7 +119,10 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
                 found.append(report("list-cut-off", printed.at))
                 continue
             if "kind" in body and "apiVersion" in body:
-                objects += _items(printed)
+                bodies = ((one.at, mapping(one.data)) for one in objects_in(printed))
+                objects += [
+                    Item(at, inner) for at, inner in bodies if (inner.get("apiVersion"), inner.get("kind")) != _SECRET
+                ]
             elif printed.document is not None and body:
                 others.append(printed.document)
     chosen, twice = _once(objects)
@@ -131,7 +134,9 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
     chosen: dict[tuple[Identity, bool], Item] = {}
     found: list[Diagnostic] = []
     for item in objects:
-        key = item.identity, _is_applied_to_node(item)
+        # What somebody has a node get is no node: the kubelet makes those, with a status.
+        is_for_node = item.kind == "Node" and not item.group and "status" not in item.body
+        key = item.identity, is_for_node
         there = chosen.setdefault(key, item)
         if there is item or _is_part(_meaning(item), _meaning(there)):
             continue
@@ -140,11 +145,6 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
             continue
         found.append(report("twice-in-dump", item.at, related=(Label(there.at, "this one was read"),), item=item))
     return tuple(chosen.values()), found
-
-
-def _is_applied_to_node(obj: Item) -> bool:
-    """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
-    return obj.kind == "Node" and not obj.group and "status" not in obj.body
 
 
 def _meaning(obj: Item) -> Mapping[str, object]:
@@ -160,10 +160,3 @@ def _is_part(some: object, whole: object) -> bool:
 
 
 _SECRET: Final = ("v1", "Secret")
-
-
-def _items(printed: Printed) -> Iterator[Item]:
-    for found in objects_in(printed):
-        body = mapping(found.data)
-        if (text(body.get("apiVersion")), text(body.get("kind"))) != _SECRET:
-            yield Item(found.at, body)

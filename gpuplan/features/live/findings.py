@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,17 @@ ROWS: Final = Path(__file__).with_name("findings.yaml")
 _BY_CODE: Final = {rule.code: rule for rule in RULES}
 
 
+@cache
+def rows() -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of `findings.yaml` by name, each with its rule; ``notes`` are always a sequence."""
+    found = {}
+    for code, named in read_rows(ROWS).items():
+        for name, row in named.items():
+            notes = row.get("notes", ())
+            found[name] = {**row, "rule": code, "notes": (notes,) if isinstance(notes, str) else notes}
+    return found
+
+
 def report(
     row: str,
     at: Origin,
@@ -27,10 +39,14 @@ def report(
     rule: str = "",
     **values: Any,  # noqa: ANN401 - whatever a text names
 ) -> Diagnostic:
-    """Return the finding of a row at a place, with values for the names in its texts and further notes."""
-    texts = read_rows(ROWS)[row]
-    fields = {field: texts.get(field, "").format_map(values) for field in ("message", "label", "help")}
-    filled = (note.format_map(values) for note in texts.get("notes", ()))
+    """Return the finding of a row at a place, with values for the names in its texts and further notes.
+
+    A ``label`` or a ``help`` is given for a row that has none.
+    """
+    texts = rows()[row]
+    given = {field: values.get(field, "") for field in ("label", "help")}
+    fields = given | {field: texts[field].format_map(values) for field in ("message", *given) if field in texts}
+    filled = (note.format_map(values) for note in texts["notes"])
     severity = severity or (Severity(texts["severity"]) if "severity" in texts else None)
     finding = Finding(at, related=related, notes=tuple(filter(None, (*filled, *notes))), severity=severity, **fields)
     return _BY_CODE[rule or texts["rule"]].report(finding)
@@ -49,7 +65,7 @@ class Reports:
 
     def say(self, row: str, at: Origin | None, *subjects: Hashable, **values: Any) -> None:  # noqa: ANN401 - as above
         """Report a row of `findings.yaml`, with a remark on each subject; without a place there are remarks alone."""
-        texts = read_rows(ROWS)[row]
+        texts = rows()[row]
         if at is None or "remark" in texts:
             for subject in subjects:
                 self.remark(subject, texts.get("remark", texts["message"]).format_map(values))

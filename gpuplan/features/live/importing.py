@@ -25,12 +25,12 @@ from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.compiler.policy.names import CLUSTER
 from gpuplan.features.live import clusters, pools, priorities, teams, work
 from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.clusters.operators import is_settings
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.drifting import Drift, compare_with
 from gpuplan.features.live.dump import Dump, Item, read_dump
 from gpuplan.features.live.findings import report
-from gpuplan.features.live.operator import is_settings
 from gpuplan.features.live.rules import NOT_READ
 from gpuplan.features.live.teams.projects import has_orgs
 
@@ -79,7 +79,8 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
         )
     files = [*dump.empty, *(item.file.path for item in dump.others if not _is_read_file(item))]
     if files:
-        yield _unread_files([*dict.fromkeys(files)])
+        paths = [*dict.fromkeys(files)]
+        yield report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
 def _is_read(obj: Item) -> bool:
@@ -93,10 +94,6 @@ def _is_policy(obj: Item) -> bool:
 def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnostic:
     told = f"these are {count_kinds(item.kind for item in items)}"
     return NOT_READ.report(Finding(items[0].at, message, label="the first of them", notes=(told,), help=help_))
-
-
-def _unread_files(paths: Sequence[str]) -> Diagnostic:
-    return report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
 class Difference(NamedTuple):
@@ -140,7 +137,11 @@ def adopt(
     if not dump.objects and not dump.others:
         raise GpuplanError("there is nothing in the dump", _HOW)
     if not has_known(dump):
-        raise GpuplanError(f"there is nothing in the dump that policies are made of: {_instead(dump)}", _HOW)
+        paths = [*dict.fromkeys(item.file.path for item in dump.others)]
+        instead = f"{listing(paths)} {'holds' if len(paths) == 1 else 'hold'} no object"
+        if dump.objects:
+            instead = f"it has {count_kinds(item.kind for item in dump.objects)}"
+        raise GpuplanError(f"there is nothing in the dump that policies are made of: {instead}", _HOW)
     name = cluster or name_of(dump)
     if not name:
         raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
@@ -163,24 +164,12 @@ def adopt(
     errors = (item for item in judged.diagnostics if item.is_error)
     diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump), name_of(dump))
+    drifts = (drift for plan in judged.plans for drift in compare_with(plan, dump).drifts) if judged.is_valid else ()
+    first_sync = tuple(drifts) if judged.is_valid else None
+    return Import(report, name, files, made.drafts, same, differing, first_sync, name_of(dump))
 
 
 _HOW: Final = "`gpuplan import --commands` says how to make one"
-
-
-def _instead(dump: Dump) -> str:
-    """Describe what a dump holds that no policy is made of."""
-    if dump.objects:
-        return f"it has {count_kinds(item.kind for item in dump.objects)}"
-    files = [*dict.fromkeys(item.file.path for item in dump.others)]
-    return f"{listing(files)} {'holds' if len(files) == 1 else 'hold'} no object"
-
-
-def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:
-    if not report.is_valid:
-        return None
-    return tuple(drift for plan in report.plans for drift in compare_with(plan, dump).drifts)
 
 
 def write_import(
@@ -201,13 +190,13 @@ class _Known:
         self.cluster = cluster
         self.clusters = find_folders(root, OVERLAYS)
         self.has_overlay = cluster in self.clusters
-        self.documents = {(item.kind, item.name): item for item in self._documents()}
-
-    def _documents(self) -> Sequence[Document]:
-        if self.has_overlay:
-            return load_tree(self.tree, self.clusters, (self.cluster,)).documents[self.cluster]
         base = DEFAULT_BASES[0]
-        return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
+        documents: Sequence[Document] = ()
+        if self.has_overlay:
+            documents = load_tree(self.tree, self.clusters, (cluster,)).documents[cluster]
+        elif has_folder(self.tree, base):
+            documents = read_folder(self.tree, base)[0]
+        self.documents = {(item.kind, item.name): item for item in documents}
 
     def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
         """Return the drafts as a repository of their own."""

@@ -47,9 +47,8 @@ def read(dump: Dump) -> Found:
         elif drafts[item.name].spec["value"] != value:
             known = drafts[item.name].spec["value"]
             unsaid.append(report("two-values-of-a-class", item.at / "value", item=item, value=known))
-    more = (
-        _preemption_of(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
-    )
+    values = {name: draft.spec["value"] for name, draft in drafts.items()}
+    more = _preemption_of(dump, values) if reader.has_kueue else {}
     said = (replace(drafts[name], spec={**drafts[name].spec, **more.get(name, {})}) for name in sorted(drafts))
     return Found(tuple(said), tuple(unsaid))
 
@@ -73,19 +72,16 @@ class _Reader:
         """With Kueue no class preempts by itself, whatever its policy says of its work."""
         never = priority_class.body.get("preemptionPolicy") == "Never" and not self.has_kueue
         description = text(priority_class.body.get("description"))
+        # Work may be evicted by a label of that work, or else by the number of its class.
+        by_number = not self._counts_values or value < (self._bound or 0)
         fields = {
             "value": value,
-            "preemptible": None if self._is_preemptible(priority_class.name, value) else False,
+            "preemptible": None if self._labelled.get(priority_class.name, by_number) else False,
             "preempts": False if never else None,
             "default": True if priority_class.body.get("globalDefault") is True else None,
             "description": description or None,
         }
         return {field: found for field, found in fields.items() if found is not None}
-
-    def _is_preemptible(self, name: str, value: int) -> bool:
-        """Whether work of a class may be evicted, by a label of that work or else by the class's number."""
-        stated = self._labelled.get(name)
-        return not self._counts_values or value < (self._bound or 0) if stated is None else stated
 
     def unsaid(self, priority_class: Item) -> Iterator[Diagnostic]:
         if self.has_kueue and priority_class.body.get("preemptionPolicy") != "Never":

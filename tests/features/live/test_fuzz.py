@@ -18,7 +18,7 @@ import yaml
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.pipeline import build
 from gpuplan.features.live.importing import adopt
-from gpuplan.features.live.views.importing import files, summary
+from gpuplan.features.live.views import files, summary
 from gpuplan.terminal.formats import Format, findings
 from gpuplan.terminal.text import Theme
 from tests.cli.runs import run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gpuplan.features.live
 from gpuplan.compiler.manifests.kinds.imported import COLLECTED, READ
-from gpuplan.features.live.views.importing import commands
+from gpuplan.features.live.views import commands
 
 FOLDER = Path(gpuplan.features.live.__file__).parent
 

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
-from gpuplan.features.live.clusters import kubernetes, operators, schedulers, syncing, watching
+from gpuplan.features.live.clusters import kubernetes, operators, schedulers, tools
 from gpuplan.features.live.clusters.reader import Reader, Spec, part
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
@@ -19,13 +19,13 @@ from gpuplan.features.live.dump import Dump
 
 def name_of(dump: Dump) -> str:
     """Return the name that gpuplan's own objects have for the one cluster that they are about; else empty."""
-    found = set(syncing.names(dump))
+    found = set(tools.names(dump))
     return found.pop() if len(found) == 1 else ""
 
 
 def read(dump: Dump, cluster: str) -> Found:
     """Return the `Cluster` document, without values that hold anyway."""
-    known = set(syncing.names(dump))
+    known = set(tools.names(dump))
     reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
     platform = kubernetes.platform(reader)
     version = kubernetes.version(reader)
@@ -41,35 +41,30 @@ def read(dump: Dump, cluster: str) -> Found:
     found = operators.find(reader)
     policy = part(found.policy.body, "spec") if found.policy else None
     operator = operators.place(reader, found, platform)
-    monitoring = watching.read(reader, platform, _where(operator, platform), (found.values, policy))
+    is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
+    namespace = operator.get("namespace", "nvidia-gpu-operator" if is_openshift else "gpu-operator")
+    place = {"namespace": namespace, "version": operator["version"]}
+    monitoring = tools.read_monitoring(reader, platform, place, (found.values, policy))
     if monitoring is not None:
         spec["monitoring"] = monitoring
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
-    if scheduler := schedulers.read(reader, spec):
-        spec["scheduler"] = scheduler
-    if needed := kubernetes.dra(reader, version):
-        spec["dra"] = needed
-    if kinds := kubernetes.apis(reader):
-        spec["apis"] = kinds
-    spec |= kubernetes.routes(reader)
-    if _taints_pools(reader):
-        spec["taintPools"] = True
-    if _matches_boards(reader):
-        spec["matchBoards"] = True
+    more = {
+        "scheduler": schedulers.read(reader, spec),
+        "dra": kubernetes.dra(reader, version),
+        "apis": kubernetes.apis(reader),
+        **kubernetes.routes(reader),
+        "taintPools": _taints_pools(reader),
+        "matchBoards": _matches_boards(reader),
+    }
+    spec |= {field: value for field, value in more.items() if value}
     if admission := kubernetes.admission(reader, spec):
         spec["admission"] = admission
-    approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
-    spec |= syncing.read(reader, platform, approval)
+    files = reader.config_map(operators.PLUGIN_FILES)
+    runs_mps = files and any("\n  mps:" in text(value) for value in mapping(files.body.get("data")).values())
+    spec |= tools.read_sync(reader, platform, Approval.MANUAL if runs_mps else Approval.AUTOMATIC)
     spec = _ordered(spec, ClusterSpec)
     draft = Draft("Cluster", cluster, spec, tuple(reader.sources), reader.reports.remarks("Cluster"))
     return Found((draft,), tuple(reader.reports.diagnostics))
-
-
-def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
-    """Return the operator's namespace and version."""
-    is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
-    usual = "nvidia-gpu-operator" if is_openshift else "gpu-operator"
-    return {"namespace": operator.get("namespace", usual), "version": operator["version"]}
 
 
 def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
@@ -101,28 +96,15 @@ _USUAL_TAINT: Final = {"key": GPU_RESOURCE, "value": "present", "effect": "NoSch
 def _taints_pools(reader: Reader) -> bool:
     """Whether some pools have the taint that each gets that has none, and none is without one that keeps pods off."""
     has_usual = any(dict(mapping(taint)) == _USUAL_TAINT for taints in reader.pool_taints for taint in taints)
-    return has_usual and all(any(map(_keeps_off, taints)) for taints in reader.pool_taints)
-
-
-def _keeps_off(taint: object) -> bool:
-    return part(taint, "effect") != "PreferNoSchedule"
+    return has_usual and all(
+        any(part(taint, "effect") != "PreferNoSchedule" for taint in taints) for taints in reader.pool_taints
+    )
 
 
 def _matches_boards(reader: Reader) -> bool:
     """Whether the rules of all pools ask for the boards of their model."""
-    rules = [rule for item in reader.rules for rule in sequence(part(item.body, "spec", "rules"))]
-    return bool(rules) and all(_asks_for_boards(rule) for rule in rules)
-
-
-def _asks_for_boards(rule: object) -> bool:
-    terms = [*sequence(part(rule, "matchFeatures"))]
-    for branch in sequence(part(rule, "matchAny")):
-        terms += sequence(part(branch, "matchFeatures"))
-    return any(part(term, "matchExpressions", "device") is not None for term in terms)
-
-
-def _runs_mps(reader: Reader) -> bool:
-    """Whether a file of the device plugin that gpuplan wrote shares GPUs by MPS."""
-    found = reader.config_map(operators.PLUGIN_FILES)
-    data = part(found.body, "data") if found else None
-    return any("\n  mps:" in text(value) for value in (data or {}).values()) if isinstance(data, dict) else False
+    choices = [[rule, *map(mapping, sequence(rule.get("matchAny")))] for rule in reader.pool_rules]
+    terms = [[term for choice in listed for term in sequence(choice.get("matchFeatures"))] for listed in choices]
+    return bool(terms) and all(
+        any(part(term, "matchExpressions", "device") is not None for term in listed) for listed in terms
+    )

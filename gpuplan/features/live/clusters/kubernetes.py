@@ -13,10 +13,8 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import kubernetes_versions
 from gpuplan.compiler.planning.apis import api_of
 from gpuplan.compiler.planning.grants import GRANTS_POLICY, USUAL_GRACE_SECONDS
-from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Api, Platform
 from gpuplan.features.live.clusters.reader import ARGOCD, Reader, Spec, differing, only, part, plan_of
-from gpuplan.features.live.dump import Item
 
 OPENSHIFT: Final = "config.openshift.io"
 
@@ -28,13 +26,23 @@ _MINOR_BEHIND: Final = 13
 def version(reader: Reader) -> str:
     """Return the minor version of the API server; empty where nothing tells it.
 
-    No kubelet is newer than it, and some may be older (https://kubernetes.io/releases/version-skew-policy/).
+    `kubectl version -o yaml` prints it, and OpenShift's version stands for one. No kubelet is newer, and some may be
+    older (https://kubernetes.io/releases/version-skew-policy/).
     """
-    found = [*_of_server(reader)] or [*_of_openshift(reader)] or [*_of_nodes(reader)]
+    found: list[tuple[int, int]] = []
+    for document, data in reader.documents:
+        if parsed := _parsed(part(data, "serverVersion", "gitVersion")):
+            reader.use(document)
+            found.append(parsed)
+    for item in reader.dump.of_kind(OPENSHIFT, "ClusterVersion") if not found else ():
+        parsed = _parsed(part(item.body, "status", "desired", "version"))
+        if parsed and parsed[0] == 4:
+            reader.use(item)
+            found.append((1, parsed[1] + _MINOR_BEHIND))
     if not found:
-        return ""
-    major, minor = max(found)
-    return f"{major}.{minor}"
+        kubelets = (_parsed(part(item.body, "status", "nodeInfo", "kubeletVersion")) for item in reader.nodes)
+        found = [*filter(None, kubelets)]
+    return ".".join(map(str, max(found))) if found else ""
 
 
 def newest_kubernetes() -> str:
@@ -42,30 +50,9 @@ def newest_kubernetes() -> str:
     return kubernetes_versions()[1]
 
 
-def _of_server(reader: Reader) -> Iterator[tuple[int, int]]:
-    """Yield the version that `kubectl version -o yaml` prints."""
-    for document, data in reader.documents:
-        for version in _parsed(part(data, "serverVersion", "gitVersion")):
-            reader.use(document)
-            yield version
-
-
-def _of_openshift(reader: Reader) -> Iterator[tuple[int, int]]:
-    for item in reader.dump.of_kind(OPENSHIFT, "ClusterVersion"):
-        for major, minor in _parsed(part(item.body, "status", "desired", "version")):
-            if major == 4:
-                reader.use(item)
-                yield 1, minor + _MINOR_BEHIND
-
-
-def _of_nodes(reader: Reader) -> Iterator[tuple[int, int]]:
-    for item in reader.nodes:
-        yield from _parsed(part(item.body, "status", "nodeInfo", "kubeletVersion"))
-
-
-def _parsed(version: object) -> Iterator[tuple[int, int]]:
-    if found := _VERSION.match(text(version)):
-        yield int(found[1]), int(found[2])
+def _parsed(version: object) -> tuple[int, int] | None:
+    found = _VERSION.match(text(version))
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def platform(reader: Reader) -> Platform:
@@ -104,19 +91,14 @@ def _signs_of_openshift(reader: Reader) -> Iterator[bool]:
 
 def apis(reader: Reader) -> list[str]:
     """Kinds of which there are objects or definitions, or that gpuplan's project of Argo CD may write."""
-    found = {api_of(*kind) for kind in (*reader.kinds, *_defined(reader), *_allowed(reader))}
-    return [api.value for api in Api if api in found]
-
-
-def _defined(reader: Reader) -> Iterator[tuple[str, str]]:
+    kinds = {*reader.kinds}
     for item in reader.dump.of_kind("apiextensions.k8s.io", "CustomResourceDefinition"):
-        yield text(part(item.body, "spec", "group")), text(part(item.body, "spec", "names", "kind"))
-
-
-def _allowed(reader: Reader) -> Iterator[tuple[str, str]]:
+        kinds.add((text(part(item.body, "spec", "group")), text(part(item.body, "spec", "names", "kind"))))
     for item in filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")):
         for entry in map(mapping, sequence(part(item.body, "spec", "namespaceResourceWhitelist"))):
-            yield text(entry.get("group")), text(entry.get("kind"))
+            kinds.add((text(entry.get("group")), text(entry.get("kind"))))
+    found = {api_of(*kind) for kind in kinds}
+    return [api.value for api in Api if api in found]
 
 
 def dra(reader: Reader, kubernetes: str) -> Spec:
@@ -129,62 +111,44 @@ def dra(reader: Reader, kubernetes: str) -> Spec:
     found: Spec = {}
     if (parse_version(kubernetes) or ()) < _BY_DEFAULT:
         found["partitionableDevices"] = True
-    if version := next(_drivers_of_claims(reader), ""):
-        found["driverVersion"] = version
+    charts = [item.labels.get(_CHART_LABEL, "") for item in reader.dump.of_kind("apps", "DaemonSet", "Deployment")]
+    releases = (_RELEASE.search(chart) for chart in charts if chart.startswith(_CHARTS))
+    if release := next(filter(None, releases), None):
+        found["driverVersion"] = f"v{release[1]}"
     return found
 
 
 _BY_DEFAULT: Final = (1, 36)
+_CHART_LABEL: Final = "helm.sh/chart"
 _CHARTS: Final = ("dra-driver-nvidia-gpu-", "nvidia-dra-driver-gpu-")
 _RELEASE: Final = regex(r"v?(\d{1,6}\.\d{1,6}\.\d{1,6})$")
 
 
-def _drivers_of_claims(reader: Reader) -> Iterator[str]:
-    """Releases of NVIDIA's driver for DRA, by the label of what its chart made."""
-    for item in reader.dump.of_kind("apps", "DaemonSet", "Deployment"):
-        chart = item.labels.get("helm.sh/chart", "")
-        if chart.startswith(_CHARTS) and (found := _RELEASE.search(chart)):
-            yield f"v{found[1]}"
-
-
 def routes(reader: Reader) -> Spec:
     """Return the Gateway, the IngressClass and the Prometheus, where all that use one use the same."""
-    gateways = [*_parents(reader)]
-    found: Spec = {}
-    if prometheus := _prometheus(reader):
-        found["prometheus"] = prometheus
-    if gateways and all(item == gateways[0] for item in gateways):
-        found["gateway"] = dict(gateways[0])
-    classes = (text(part(item.body, "spec", "ingressClassName")) for item in _ingresses(reader))
-    if name := only(classes):
-        found["ingress"] = {"className": name}
-    return found
-
-
-def _parents(reader: Reader) -> Iterator[Mapping[str, Any]]:
+    gateways: list[Spec] = []
     for item in reader.dump.of_kind("gateway.networking.k8s.io", "HTTPRoute"):
         for parent in map(mapping, sequence(part(item.body, "spec", "parentRefs"))):
-            if text(parent.get("kind")) in ("", "Gateway"):
-                namespace = text(parent.get("namespace")) or item.namespace
-                listener = text(parent.get("sectionName"))
-                named = {"name": text(parent.get("name")), "namespace": namespace}
-                if named["name"]:
-                    yield {**named, **({"listener": listener} if listener else {})}
-
-
-def _ingresses(reader: Reader) -> Iterator[Any]:
-    yield from reader.dump.of_kind("networking.k8s.io", "Ingress")
-
-
-def _prometheus(reader: Reader) -> Spec:
-    asked = []
+            name, listener = text(parent.get("name")), text(parent.get("sectionName"))
+            if name and text(parent.get("kind")) in ("", "Gateway"):
+                place = {"name": name, "namespace": text(parent.get("namespace")) or item.namespace}
+                gateways.append({**place, **({"listener": listener} if listener else {})})
+    asked: list[Spec] = []
     for item in reader.dump.of_kind("keda.sh", "ScaledObject"):
         for trigger in map(mapping, sequence(part(item.body, "spec", "triggers"))):
             if trigger.get("type") == "prometheus":
                 url = text(part(trigger, "metadata", "serverAddress"))
                 authentication = text(part(trigger, "authenticationRef", "name"))
                 asked.append({"url": url, **({"authentication": authentication} if authentication else {})})
-    return asked[0] if asked and all(item == asked[0] for item in asked) and asked[0]["url"] else {}
+    found = {
+        field: listed[0]
+        for field, listed in (("prometheus", asked), ("gateway", gateways))
+        if listed and all(place == listed[0] for place in listed) and listed[0].get("url") != ""
+    }
+    ingresses = reader.dump.of_kind("networking.k8s.io", "Ingress")
+    if name := only(text(part(item.body, "spec", "ingressClassName")) for item in ingresses):
+        found["ingress"] = {"className": name}
+    return found
 
 
 _GROUP: Final = "admissionregistration.k8s.io"
@@ -200,9 +164,18 @@ def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
     if plan is None:
         return {}
     reader.use(found[GRANTS_POLICY])
-    there = {name: _messages(item.body) for name, item in found.items()}
     period = _grace_period(found[GRANTS_POLICY].body)
-    without = [*_left_out(plan, there)]
+    messages = {
+        name: {text(mapping(rule).get("message")) for rule in sequence(part(item.body, "spec", "validations"))}
+        for name, item in found.items()
+    }
+    without = [
+        rule.name
+        for known in rules_of(plan)  # a policy that must be there and is not was not dumped
+        if known.name in messages or all(rule.optional for rule in known.rules)
+        for rule in known.rules
+        if rule.optional and rule.message not in messages.get(known.name, ())
+    ]
     return differing({"gracePeriod": (period, f"{USUAL_GRACE_SECONDS}s"), "without": (without, [])})
 
 
@@ -215,30 +188,13 @@ def newest_version(reader: Reader) -> str:
     if found is None:
         return ""
     oldest, newest = (int(version.rpartition(".")[2]) for version in kubernetes_versions())
-    versions = (f"1.{minor}" for minor in range(newest, oldest - 1, -1))
-    return next((version for version in versions if _refuses_as(reader, found, version)), "")
-
-
-def _refuses_as(reader: Reader, policy_object: Item, version: str) -> bool:
-    plan = plan_of({"kubernetes": version, "gpuOperator": {"install": "helm", "version": "v26.7.0"}}, reader.cluster)
-    written = policy(plan, POD_SECURITY_POLICY).body if plan else {}
-    return all(
-        part(policy_object.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations")
-    )
-
-
-def _left_out(plan: Plan, messages: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield the optional rules that the cluster would have. A policy that must be there and is not was not dumped."""
-    dumped = (found for found in rules_of(plan) if found.name in messages or all(rule.optional for rule in found.rules))
-    for known in dumped:
-        for rule in known.rules:
-            if rule.optional and rule.message not in messages.get(known.name, ()):
-                yield rule.name
-
-
-def _messages(body: Mapping[str, Any]) -> frozenset[str]:
-    rules = sequence(part(body, "spec", "validations"))
-    return frozenset(text(mapping(rule).get("message")) for rule in rules)
+    for minor in range(newest, oldest - 1, -1):
+        operator = {"install": "helm", "version": "v26.7.0"}
+        plan = plan_of({"kubernetes": f"1.{minor}", "gpuOperator": operator}, reader.cluster)
+        written = policy(plan, POD_SECURITY_POLICY).body if plan else {}
+        if all(part(found.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations")):
+            return f"1.{minor}"
+    return ""
 
 
 def _grace_period(body: Mapping[str, Any]) -> str:

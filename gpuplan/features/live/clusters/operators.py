@@ -11,8 +11,8 @@ from typing import Any, Final
 from gpuplan.compiler.backends.gpu_operator.settings import NFD, NODE_RELABELING, ConfigMapNames, helm_values, is_reboot
 from gpuplan.compiler.base.diagnostics import Origin, field_path
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping, sequence, text
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
 from gpuplan.compiler.catalog.operators import (
     NFD_WORKER_TOLERATIONS,
@@ -20,7 +20,6 @@ from gpuplan.compiler.catalog.operators import (
     OPERATORS_CHART,
     Toleration,
     default_driver,
-    find_line,
     image_repositories,
     lines,
 )
@@ -57,8 +56,84 @@ from gpuplan.features.live.clusters.reader import (
     plan_of,
     without,
 )
-from gpuplan.features.live.dump import Item
-from gpuplan.features.live.operator import obeyed_policy, read_operator
+from gpuplan.features.live.dump import Dump, Item
+
+_CHART: Final = "gpu-operator"
+_SECTIONS: Final = ("migManager", "devicePlugin", "mig")
+
+
+class Settings(NamedTuple):
+    """A part of what the operator is told: the spec of a ClusterPolicy, or values of its chart."""
+
+    at: Origin
+    body: Mapping[str, object]
+    source: str
+
+
+class Operator(Value):
+    """The settings of the operator, in all parts of the dump together."""
+
+    settings: tuple[Settings, ...]
+
+    def text(self, *route: str) -> str:
+        """Return the first text that is told at a route."""
+        return next(filter(None, (text(value_at(part.body, route)) for part in self.settings)), "")
+
+    @property
+    def strategy(self) -> str:
+        return self.text("mig", "strategy")
+
+    @property
+    def default_key(self) -> str:
+        """The file that the device plugin of nodes without a label reads."""
+        return self.text("devicePlugin", "config", "default")
+
+
+def is_settings(body: Mapping[str, object]) -> bool:
+    """Whether it is what the operator's chart is given."""
+    return any(isinstance(body.get(section), Mapping) for section in _SECTIONS)
+
+
+def read_operator(dump: Dump) -> Operator:
+    """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
+    item = obeyed_policy(dump)
+    found = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
+    for document in dump.others:
+        body = mapping(document.data)
+        if is_settings(body):
+            found.append(Settings(document.origin, body, f"Helm values ({document.file.path})"))
+    releases = dump.of_kind("helm.toolkit.fluxcd.io", "HelmRelease")
+    found += [
+        Settings(release.at / "spec" / "values", inside(release.body, "spec", "values"), release.source)
+        for release in releases
+        if text(value_at(release.body, ("spec", "chart", "spec", "chart"))) == _CHART
+    ]
+    for item in dump.of_kind("argoproj.io", "Application"):
+        spec = inside(item.body, "spec")
+        for source in map(mapping, (spec.get("source"), *sequence(spec.get("sources")))):
+            helm = inside(source, "helm") if text(source.get("chart")) == _CHART else {}
+            values = (mapping(helm.get("valuesObject")), *map(mapping, read_text(helm.get("values"))))
+            found += [Settings(item.at, part, item.source) for part in values if part]
+    return Operator(tuple(found))
+
+
+def obeyed_policy(dump: Dump) -> Item | None:
+    """Return the ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the
+    oldest.
+
+    (`Reconcile` in `controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator, from v24.6.2:122 to v26.7.0:128,
+    gives the others the state `ignored` in its memory, and returns.)
+    """
+    return min(
+        dump.of_kind("nvidia.com", "ClusterPolicy"),
+        key=lambda policy: (
+            text(value_at(policy.body, ("status", "state"))) in ("", "ignored"),
+            text(value_at(policy.body, ("metadata", "creationTimestamp"))),
+            policy.name,
+        ),
+        default=None,
+    )
+
 
 NVIDIA: Final = "nvidia.com"
 OLM: Final = "operators.coreos.com"
@@ -89,8 +164,19 @@ class Installation(Value):
 
 def find(reader: Reader) -> Installation:
     """Return the installation that gpuplan wrote, or else the one of somebody else."""
-    found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader) or _foreign(reader)
-    followed = found.policy or obeyed_policy(reader.dump)
+    policy, subscription = obeyed_policy(reader.dump), _subscription(reader)
+    patched = policy if policy and _is_told(policy.body.get("spec")) else None
+    found = _own_chart(reader, patched)
+    if found is None and patched and subscription and is_written(subscription):
+        reader.use(subscription, patched)
+        release = _release_in(part(subscription.body, "spec", "startingCSV"))
+        found = Installation(Install.OLM, release, policy=patched)
+    elif found is None and patched:  # gpuplan applies the patch, or else its owner merges it, without annotations
+        reader.use(patched)
+        is_merged = SYNC_OPTIONS not in patched.annotations
+        found = Installation(Install.EXTERNAL, policy=patched, is_merged_by_owner=is_merged)
+    found = found or _foreign(reader, policy)
+    followed = found.policy or policy
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
         if followed is not None and item.name != followed.name:
             reader.say("ignored-cluster-policy", item.at / "metadata" / "name", item=item, followed=followed)
@@ -99,7 +185,9 @@ def find(reader: Reader) -> Installation:
 
 def place(reader: Reader, installation: Installation, platform: Platform) -> Spec:
     """Return the release of the operator, its namespace, and the names of its objects."""
-    version = installation.version or _version(reader)
+    version = installation.version
+    if not version and (release := next(filter(None, map(_release_in, _versions(reader))), "")):
+        version = f"v{release.removeprefix('v')}"
     if not version:
         at = installation.policy.at if installation.policy else None
         reader.say("unknown-operator", at, release=newest_release())
@@ -108,13 +196,15 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
     namespace = files.namespace if files else _namespace(reader, installation)
     policy = installation.policy
     is_openshift = platform is Platform.OPENSHIFT or installation.install is Install.OLM
+    plugin_files = reader.config_map(PLUGIN_FILES)
+    is_fixed = plugin_files is not None and plugin_files.name == PLUGIN_FILES
     cluster_policy = policy.name if policy is not None and installation.install is not Install.HELM else None
     return spec | differing(
         {
             "namespace": (namespace or None, "nvidia-gpu-operator" if is_openshift else "gpu-operator"),
             "clusterPolicy": (cluster_policy, "gpu-cluster-policy" if is_openshift else "cluster-policy"),
             "clusterPolicyPatch": (ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None, None),
-            "devicePluginConfig": (_plugin_config(reader), DevicePluginConfig.PER_CONTENT.value),
+            "devicePluginConfig": (DevicePluginConfig.FIXED.value if is_fixed else None, None),
             "chartRepoURL": (installation.repository or None, NVIDIA_CHARTS),
         }
     )
@@ -130,7 +220,13 @@ def settings(reader: Reader, installation: Installation, spec: Spec, beside: Map
         case Install.HELM:
             return of_chart(reader, installation.values or {}, installation.at, spec, beside)
         case Install.OLM if installation.policy is not None:
-            return of_policy(installation.policy, spec, beside) | _of_olm(reader, spec)
+            subscription, usual = _subscription(reader), Olm.model_construct()
+            told = mapping(subscription.body.get("spec")) if subscription else {}
+            channel = text(spec.get("version")).rpartition(".")[0]
+            olm = differing({"catalog": (told.get("source"), usual.catalog), "channel": (told.get("channel"), channel)})
+            has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
+            more = {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
+            return of_policy(installation.policy, spec, beside) | more
         case Install.EXTERNAL:
             return _of_owner(reader, installation, spec["version"])
         case _:
@@ -146,14 +242,6 @@ def newest_release() -> str:
     return f"{lines()[-1].name}.0"
 
 
-def _plugin_config(reader: Reader) -> str | None:
-    found = reader.config_map(PLUGIN_FILES)
-    if found is None:
-        return None
-    is_fixed = found.name == PLUGIN_FILES
-    return (DevicePluginConfig.FIXED if is_fixed else DevicePluginConfig.PER_CONTENT).value
-
-
 # --- What gpuplan wrote ------------------------------------------------------------------------------------------
 
 
@@ -162,8 +250,11 @@ def _is_told(settings: object) -> bool:
     return is_named(text(part(settings, "migManager", "config", "name")), MIG_PARTED)
 
 
-def _own_chart(reader: Reader) -> Installation | None:
-    """Values in a file, or in a HelmRelease; an Application of the chart beside the folder says where the chart is."""
+def _own_chart(reader: Reader, policy: Item | None) -> Installation | None:
+    """Values in a file, or in a HelmRelease; an Application of the chart beside the folder says where the chart is.
+
+    Without values it is the chart where gpuplan wrote the namespace of its files beside a ``policy`` that names them.
+    """
     version, repository = _chart(reader)
     for document, data in reader.documents:
         if _is_told(data) and _OWN_PATCH not in document.file.text:
@@ -176,18 +267,11 @@ def _own_chart(reader: Reader) -> Installation | None:
         if _is_told(values):
             reader.use(item)
             return Installation(Install.HELM, version, repository, values, item.at / ("spec", "values"))
-    policy = obeyed_policy(reader.dump)
-    is_told = policy is not None and _is_told(policy.body.get("spec"))
-    if version or (is_told and _has_written_namespace(reader)):
-        return Installation(Install.HELM, version, repository, policy=policy if is_told else None)
-    return None
-
-
-def _has_written_namespace(reader: Reader) -> bool:
-    """Whether gpuplan wrote the namespace of its files, as it does where it installs the operator, by the chart."""
-    files, subscription = reader.config_map(MIG_PARTED), _subscription(reader)
+    files = reader.config_map(MIG_PARTED)
     namespace = reader.dump.find("", "Namespace", files.namespace) if files else None
-    return is_written(namespace) and not is_written(subscription)
+    if version or (policy and is_written(namespace) and not is_written(_subscription(reader))):
+        return Installation(Install.HELM, version, repository, policy=policy)
+    return None
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
@@ -197,38 +281,16 @@ def _chart(reader: Reader) -> tuple[str, str]:
         is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
         for source in sources if is_own else ():
             if source.get("chart") == OPERATORS_CHART:
-                return text(source.get("targetRevision")), _with_scheme(text(source.get("repoURL")))
+                url = text(source.get("repoURL"))  # Argo CD has a registry without its scheme
+                return text(source.get("targetRevision")), url if "://" in url or not url else f"oci://{url}"
     for item in reader.dump.of_kind(HELM, "HelmRelease"):
         chart = mapping(part(item.body, "spec", "chart", "spec"))
         if chart.get("chart") == OPERATORS_CHART and _is_told(part(item.body, "spec", "values")):
-            return text(chart.get("version")), _repository_url(reader, item, chart)
+            return text(chart.get("version")), reader.repository_of(item, chart) or ""
     return "", ""
 
 
 _FOLDER: Final = "gpu-operator"
-
-
-def _with_scheme(url: str) -> str:
-    """Argo CD has a registry without its scheme."""
-    return url if "://" in url or not url else f"oci://{url}"
-
-
-def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> str:
-    name = text(part(chart, "sourceRef", "name"))
-    found = reader.dump.find("source.toolkit.fluxcd.io", "HelmRepository", name, release.namespace)
-    return text(part(found.body, "spec", "url")) if found else ""
-
-
-def _own_olm(reader: Reader) -> Installation | None:
-    """Return the installation of a Subscription that gpuplan wrote, with the ClusterPolicy beside it."""
-    subscription = _subscription(reader)
-    policy = obeyed_policy(reader.dump)
-    if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
-        return None
-    if not is_written(subscription):
-        return None
-    reader.use(subscription, policy)
-    return Installation(Install.OLM, _release_in(part(subscription.body, "spec", "startingCSV")), policy=policy)
 
 
 def _subscription(reader: Reader) -> Item | None:
@@ -236,37 +298,18 @@ def _subscription(reader: Reader) -> Item | None:
     return next((item for item in found if part(item.body, "spec", "name") == PACKAGE), None)
 
 
-def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
-    subscription, usual = _subscription(reader), Olm.model_construct()
-    told = mapping(subscription.body.get("spec")) if subscription else {}
-    channel = text(spec.get("version")).rpartition(".")[0]
-    olm = differing({"catalog": (told.get("source"), usual.catalog), "channel": (told.get("channel"), channel)})
-    has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
-    return {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
-
-
-def _own_patch(reader: Reader) -> Installation | None:
-    """Return the installation of somebody else whose ClusterPolicy gpuplan patches.
-
-    gpuplan applies the patch, or else its owner merges it, without annotations.
-    """
-    policy = obeyed_policy(reader.dump)
-    if policy is None or not _is_told(policy.body.get("spec")):
-        return None
-    reader.use(policy)
-    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=SYNC_OPTIONS not in policy.annotations)
-
-
 # --- What others installed ---------------------------------------------------------------------------------------
 
 
-def _foreign(reader: Reader) -> Installation:
+def _foreign(reader: Reader, policy: Item | None) -> Installation:
     """It stays its owner's: gpuplan patches the fields that it must own, or has the owner merge them.
 
     What the operator is told is in its ClusterPolicy, or else in the values that somebody has for its chart.
     """
-    policy = obeyed_policy(reader.dump)
-    is_merged = any(_charts_of_others(reader)) or (policy is not None and _is_synced_by_argocd(reader, policy))
+    tracking = policy.annotations.get(_TRACKING, "") if policy else ""
+    is_merged = any(_charts_of_others(reader)) or bool(
+        tracking and not tracking.startswith(f"gpu-operator-{reader.cluster}:")
+    )
     told = next(iter(read_operator(reader.dump).settings), None)
     if told is not None:
         reader.sources[told.source] = None
@@ -277,12 +320,6 @@ def _foreign(reader: Reader) -> Installation:
 _TRACKING: Final = "argocd.argoproj.io/tracking-id"
 
 
-def _is_synced_by_argocd(reader: Reader, policy: Item) -> bool:
-    """Whether an Application of somebody else has the object; gpuplan's own has the name of its folder."""
-    tracking = policy.annotations.get(_TRACKING, "")
-    return bool(tracking) and not tracking.startswith(f"gpu-operator-{reader.cluster}:")
-
-
 def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
     """Versions and namespaces of Applications of Argo CD that install the chart."""
     for item, spec, sources in reader.applications():
@@ -290,12 +327,6 @@ def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
             if source.get("chart") == OPERATORS_CHART:
                 reader.use(item)
                 yield text(source.get("targetRevision")), text(part(spec, "destination", "namespace"))
-
-
-def _version(reader: Reader) -> str:
-    """Return the release that runs, or that somebody has installed; empty where nothing tells it."""
-    found = next(filter(None, map(_release_in, _versions(reader))), "")
-    return f"v{found.removeprefix('v')}" if found else ""
 
 
 def _versions(reader: Reader) -> Iterator[object]:
@@ -358,32 +389,22 @@ def _of_owner(reader: Reader, installation: Installation, version: str) -> Spec:
     strategy = text(part(told, "mig", "strategy"))
     if strategy in {item.value for item in ClusterMigStrategy}:
         spec["migStrategy"] = strategy
-    is_whole = not installation.is_own or installation.install is Install.HELM
-    if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
-        spec["driver"] = driver
+    if not installation.is_own or installation.install is Install.HELM:
+        driver: Spec = {}
+        stated = text(part(told, "driver", "version"))
+        if part(told, "driver", "enabled") is False:  # the image of the nodes has it, and labels say which one
+            driver["enabled"] = False
+            stated = only(item.labels.get(DRIVER_LABEL, "") for item in reader.nodes)
+        if stated != default_driver(version) and _DRIVER.fullmatch(stated):
+            driver["version"] = stated
+        if driver:
+            spec["driver"] = driver
     if reboots(sequence(part(told, "migManager", "env"))):
         spec["rebootOnMigChange"] = True
     return spec
 
 
 _DRIVER: Final = regex(r"\d{3,4}\.\d{1,4}(\.\d{1,4})?")
-
-
-def _driver(reader: Reader, driver: Mapping[str, Any], version: str) -> Spec:
-    """Where the node's image has the driver, GPU Feature Discovery says which one it is."""
-    found: Spec = {}
-    stated = text(driver.get("version"))
-    if driver.get("enabled") is False:
-        found["enabled"] = False
-        stated = only(item.labels.get(DRIVER_LABEL, "") for item in reader.nodes)
-    if stated != default_driver(version) and _DRIVER.fullmatch(stated):
-        found["version"] = stated
-    return found
-
-
-def is_known(version: str) -> bool:
-    """Whether the release belongs to a line that gpuplan knows."""
-    return find_line(version) is not None
 
 
 Values = Mapping[str, Any]
@@ -400,14 +421,17 @@ def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, besi
         found["nfd"] = False
     if strategy := text(part(values, "mig", "strategy")):
         found["migStrategy"] = strategy
-    if registry := _registry(values, str(spec["version"])):
+    blocks = image_repositories(str(spec["version"])).items()
+    images = [(text(part(values, *route, "repository")), f"/{path}") for route, path in blocks]
+    mirrors = {image.removesuffix(path) for image, path in images}
+    if len(mirrors) == 1 and all(image.endswith(path) for image, path in images) and (registry := mirrors.pop()):
         found["registry"] = registry
     left = _without_needs(reader, values, has_monitoring="monitoring" in beside)
     found |= _environment({**spec, **found}, values, beside, reader.cluster)
     plan = plan_of({**beside, "gpuOperator": {**spec, **found}}, reader.cluster)
-    expected = helm_values(plan, _named(values)) if plan else {}
-    more = less(left, expected)
-    if more:
+    operands = ("migManager", "devicePlugin", "dcgmExporter")
+    names = ConfigMapNames(*(text(part(values, operand, "config", "name")) for operand in operands))
+    if more := less(left, helm_values(plan, names) if plan else {}):
         found["values"] = more
     return found
 
@@ -448,36 +472,12 @@ def _shared(settings: Values, version: str) -> Spec:
         found["driver"] = stated
     if reboots(sequence(part(settings, "migManager", "env"))):
         found["rebootOnMigChange"] = True
-    if secrets := _secrets(settings, version):
-        found["imagePullSecrets"] = secrets
-    return found
-
-
-def _named(values: Values) -> ConfigMapNames:
-    routes = (("migManager", "config", "name"), ("devicePlugin", "config", "name"), ("dcgmExporter", "config", "name"))
-    return ConfigMapNames(*(text(part(values, *route)) for route in routes))
-
-
-# --- Images ------------------------------------------------------------------------------------------------------
-
-
-def _registry(values: Values, version: str) -> str:
-    """Return the mirror that all blocks of the chart have their images from."""
-    found = set()
-    for route, path in image_repositories(version).items():
-        stated = text(part(values, *route, "repository"))
-        if not stated.endswith(f"/{path}"):
-            return ""
-        found.add(stated.removesuffix(f"/{path}"))
-    return found.pop() if len(found) == 1 else ""
-
-
-def _secrets(settings: Values, version: str) -> list[Any]:
-    """Return the pull secrets that all blocks have that have any."""
     blocks = {route[0] for route in image_repositories(version) if len(route) == 1}
-    listed = [sequence(part(settings, block, "imagePullSecrets")) for block in sorted(blocks)]
-    found = [list(item) for item in listed if item]
-    return found[0] if found and all(item == found[0] for item in found) else []
+    listed = [list(sequence(part(settings, block, "imagePullSecrets"))) for block in sorted(blocks)]
+    secrets = [names for names in listed if names]
+    if secrets and all(names == secrets[0] for names in secrets):
+        found["imagePullSecrets"] = secrets[0]
+    return found
 
 
 # --- Environment -------------------------------------------------------------------------------------------------
@@ -493,7 +493,10 @@ def _environment(spec: Spec, settings: Values, beside: Beside, cluster: str) -> 
         values = {"values": {"cdi": settings["cdi"]}} if "cdi" in settings and spec["install"] == "helm" else {}
         plan = plan_of({**beside, "gpuOperator": {**spec, **values, "closeVisibleDevices": True}}, cluster)
         closing = closing_environment(plan) if plan else {}
-        if all(_ends_in(stated[operand], variables) for operand, variables in closing.items()):
+        if all(
+            [*stated[operand].items()][len(stated[operand]) - len(last) :] == [*last.items()]
+            for operand, last in closing.items()
+        ):
             found["closeVisibleDevices"] = True
             stated = {
                 operand: {name: value for name, value in variables.items() if name not in closing.get(operand, {})}
@@ -512,11 +515,6 @@ def _plain(items: Sequence[Any]) -> dict[str, str]:
     return {name: str(value) for name, value in found.items()} if is_plain else {}
 
 
-def _ends_in(variables: Mapping[str, str], closing: Mapping[str, str]) -> bool:
-    """Whether the last of the variables are those that close the way."""
-    return [*variables.items()][len(variables) - len(closing) :] == [*closing.items()]
-
-
 # --- Values ------------------------------------------------------------------------------------------------------
 
 
@@ -531,29 +529,22 @@ def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> d
     _keep(found, route, [item for item in _list(found, *route) if text(item) not in namespaces])
     if part(found, NFD, "master", "config", "enableTaints") is True:
         _keep(found, (NFD, "master", "config", "enableTaints"), None)
-    if (
-        bool(reader.dump.of_kind("nvidia.com", "NVIDIADriver"))
-        and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL
-    ):
+    has_drivers = bool(reader.dump.of_kind("nvidia.com", "NVIDIADriver"))
+    if has_drivers and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL:
         _keep(found, ("driver", "nvidiaDriverCRD"), None)
     if reader.has_claims and part(found, "devicePlugin", "enabled") is False:
         _keep(found, ("devicePlugin", "enabled"), None)
     if has_monitoring:
-        _drop_exporter_needs(found)
+        env, relabelings = _list(found, "dcgmExporter", "env"), ("dcgmExporter", "serviceMonitor", "relabelings")
+        kept = [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS]
+        _keep(found, ("dcgmExporter", "env"), kept)
+        _keep(found, relabelings, [item for item in _list(found, *relabelings) if item != NODE_RELABELING])
+        for field in ("hostPID", "enablePodUID") if {"name": VIRTUAL_GPUS, "value": "true"} in env else ():
+            _keep(found, ("dcgmExporter", field), None)
     return found
 
 
 _BY_POOL: Final = {"enabled": True, "deployDefaultCR": False}
-
-
-def _drop_exporter_needs(values: dict[str, Any]) -> None:
-    env = _list(values, "dcgmExporter", "env")
-    _keep(values, ("dcgmExporter", "env"), [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS])
-    route = ("dcgmExporter", "serviceMonitor", "relabelings")
-    _keep(values, route, [item for item in _list(values, *route) if item != NODE_RELABELING])
-    if {"name": VIRTUAL_GPUS, "value": "true"} in env:
-        _keep(values, ("dcgmExporter", "hostPID"), None)
-        _keep(values, ("dcgmExporter", "enablePodUID"), None)
 
 
 _EXPORTERS: Final = (RESOURCE_NAMES, VIRTUAL_GPUS)
@@ -561,16 +552,11 @@ _EXPORTERS: Final = (RESOURCE_NAMES, VIRTUAL_GPUS)
 
 def _drop_needed(reader: Reader, values: dict[str, Any], route: tuple[str, ...], usual: Sequence[Toleration]) -> None:
     """Tolerations of the taints that pools have, at the end; and those that hold anyway, where no others are left."""
+    needed = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in reader.taints]
     listed = _list(values, *route)
-    while listed and _is_needed(reader, listed[-1]) and listed[-1] not in usual:
+    while listed and listed[-1] in needed and listed[-1] not in usual:
         listed = listed[:-1]
     _keep(values, route, [] if listed == [*map(dict, usual)] else listed)
-
-
-def _is_needed(reader: Reader, listed: object) -> bool:
-    toleration = mapping(listed)
-    place = text(toleration.get("key")), text(toleration.get("effect"))
-    return toleration == {"key": place[0], "operator": "Exists", "effect": place[1]} and place in reader.taints
 
 
 def _list(values: Values, *route: str) -> list[Any]:

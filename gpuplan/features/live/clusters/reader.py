@@ -100,15 +100,16 @@ class Reader:
     @cached_property
     def pool_taints(self) -> tuple[Sequence[Any], ...]:
         """Those of each pool, as gpuplan writes them."""
-        return tuple(sequence(pool.get("taints")) for pool in (*self._pool_rules, *self.node_groups))
+        return tuple(sequence(pool.get("taints")) for pool in (*self.pool_rules, *self.node_groups))
 
     @cached_property
     def label_keys(self) -> frozenset[str]:
         """Keys of the labels that rules of pools put on nodes."""
-        return frozenset(str(key) for rule in self._pool_rules for key in mapping(rule.get("labels")))
+        return frozenset(str(key) for rule in self.pool_rules for key in mapping(rule.get("labels")))
 
     @cached_property
-    def _pool_rules(self) -> tuple[Mapping[str, Any], ...]:
+    def pool_rules(self) -> tuple[Mapping[str, Any], ...]:
+        """The rules within these."""
         return tuple(mapping(rule) for item in self.rules for rule in sequence(part(item.body, "spec", "rules")))
 
     @cached_property
@@ -133,6 +134,12 @@ class Reader:
                 spec = mapping(part(spec, "template", "spec"))
             sources = [mapping(spec.get("source")), *map(mapping, sequence(spec.get("sources")))]
             yield item, spec, [source for source in sources if source]
+
+    def repository_of(self, release: Item, chart: object) -> str | None:
+        """Return the URL of the HelmRepository that a HelmRelease has a chart from; None if the dump has none."""
+        name = text(part(chart, "sourceRef", "name"))
+        found = self.dump.find("source.toolkit.fluxcd.io", "HelmRepository", name, release.namespace)
+        return text(part(found.body, "spec", "url")) if found else None
 
     def config_map(self, start: str) -> Item | None:
         """Return the ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from gpuplan.compiler.admission.policies import FRAMEWORKS_POLICY
@@ -13,20 +14,18 @@ from gpuplan.compiler.backends.namespaces import QUOTA
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
-from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.kueue import ROOT_COHORT, UNCOUNTED, WAIT_FOR_PODS_READY, decided
-from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Stage
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Stage
 from gpuplan.compiler.planning.schedulers import chosen_cap, traits_of
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
 from gpuplan.features.live.clusters.operators import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
-from gpuplan.features.live.dump import Item
 from gpuplan.features.live.queues import root_cohort
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -97,7 +96,7 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
         spec["install"] = SchedulerInstall.HELM.value
         if repository and repository != chart.repository:
             spec["chartRepoURL"] = repository
-    elif running := next(_running(reader, scheduler), ""):
+    elif running := _running(reader, scheduler):
         spec["version"] = running
         [namespace, *_] = traits_of(scheduler).namespaces
         if is_written(reader.dump.find("", "Namespace", namespace)):
@@ -111,7 +110,16 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
     if values:
         values = without_credentials(reader, values, at)
         plan = plan_of({**beside, "scheduler": spec}, reader.cluster)
-        if more := _more_values(values, plan, scheduler):
+        back_end = kueue if scheduler is SchedulerKind.KUEUE else kai
+        more = less(values, back_end.helm_values(plan)) if plan else {}
+        if scheduler is SchedulerKind.KAI:
+            more = less(more, {"global": {"gpuSharing": True}})
+        manager = more.get("managerConfig")
+        if isinstance(manager, dict):
+            manager.pop("controllerManagerConfigYaml", None)
+            if not manager:
+                del more["managerConfig"]
+        if more:
             spec["values"] = more
     return spec
 
@@ -136,27 +144,9 @@ def _own_chart(reader: Reader, chart: SchedulerChart) -> tuple[str, str, Mapping
             version = version or text(found.get("version"))
             if values is None:
                 values, at = mapping(part(item.body, "spec", "values")), item.at / ("spec", "values")
-            name = text(part(found, "sourceRef", "name"))
-            place = reader.dump.find("source.toolkit.fluxcd.io", "HelmRepository", name, item.namespace)
-            repository = text(part(place.body, "spec", "url")) if place else repository
+            url_of_flux = reader.repository_of(item, found)
+            repository = repository if url_of_flux is None else url_of_flux
     return version, repository, values, at
-
-
-def _more_values(values: Mapping[str, Any], plan: Plan | None, scheduler: SchedulerKind) -> Spec:
-    """Values that gpuplan does not write by itself."""
-    if plan is None:
-        return {}
-    expected = kueue.helm_values(plan) if scheduler is SchedulerKind.KUEUE else kai.helm_values(plan)
-    shares = {"global": {"gpuSharing": True}}
-    found = less(values, expected)
-    if scheduler is SchedulerKind.KAI:
-        found = less(found, shares)
-    manager = found.get("managerConfig")
-    if isinstance(manager, dict):
-        manager.pop("controllerManagerConfigYaml", None)
-        if not manager:
-            del found["managerConfig"]
-    return found
 
 
 # --- The release that runs ---------------------------------------------------------------------------------------
@@ -168,21 +158,17 @@ _DEPLOYMENTS: Final = {
 _RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
 
 
-def _running(reader: Reader, scheduler: SchedulerKind) -> Iterator[str]:
-    """Yield the releases in the labels of its Deployments, or in the tags of their images."""
+def _running(reader: Reader, scheduler: SchedulerKind) -> str:
+    """Return the release in the labels of its Deployments, or in the tags of their images; empty if none has one."""
     for item in reader.dump.of_kind("apps", "Deployment"):
-        if item.name in _DEPLOYMENTS.get(scheduler, ()):
-            for said in _texts_of_release(item):
-                if found := _RELEASE.search(said):
-                    reader.use(item)
-                    yield f"v{found[0].removeprefix('v')}"
-
-
-def _texts_of_release(deployment: Item) -> Iterator[str]:
-    yield deployment.labels.get("app.kubernetes.io/version", "")
-    yield deployment.labels.get("helm.sh/chart", "")
-    for container in sequence(part(deployment.body, "spec", "template", "spec", "containers")):
-        yield text(mapping(container).get("image"))
+        containers = sequence(part(item.body, "spec", "template", "spec", "containers"))
+        labels = [item.labels.get(label, "") for label in ("app.kubernetes.io/version", "helm.sh/chart")]
+        images = [text(mapping(container).get("image")) for container in containers]
+        for written in (*labels, *images) if item.name in _DEPLOYMENTS.get(scheduler, ()) else ():
+            if found := _RELEASE.search(written):
+                reader.use(item)
+                return f"v{found[0].removeprefix('v')}"
+    return ""
 
 
 # --- Kueue -------------------------------------------------------------------------------------------------------
@@ -220,7 +206,12 @@ def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, A
     """Return Kueue's frameworks, and its settings that gpuplan does not write by itself."""
     listed = sequence(part(configured, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
-    told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
+    told_of = {known[name] for name in map(text, listed) if name in known}
+    held = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
+    kinds = {(found.api.partition("/")[0], found.resource): found.kind for found in known_to_kueue()}
+    for rule in map(mapping, sequence(part(held.body, "spec", "matchConstraints", "resourceRules")) if held else ()):
+        pairs = product(map(text, sequence(rule.get("apiGroups"))), map(text, sequence(rule.get("resources"))))
+        told_of |= {kinds[pair] for pair in pairs if kinds.get(pair) in _FRAMEWORKS}
     frameworks = [found.kind for found in known_to_kueue() if found.kind in told_of]
     settings: Spec = {"frameworks": frameworks} if frameworks else {}
     scheduler = {**beside["scheduler"], **({"kueue": settings} if settings else {})}
@@ -234,30 +225,16 @@ def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, A
     if more.get("waitForPodsReady") == WAIT_FOR_PODS_READY:
         del more["waitForPodsReady"]
     resources = mapping(more.get("resources"))
-    left = {
-        **resources,
-        "deviceClassMappings": [
-            item
-            for item in sequence(resources.get(_MAPPINGS))
-            if not text(mapping(item).get("name")).startswith("gpuplan.dev/")
-        ],
-        "excludeResourcePrefixes": [item for item in sequence(resources.get(_PREFIXES)) if item not in UNCOUNTED],
-    }
-    kept = {**more, "resources": {key: value for key, value in left.items() if value}}
+    mappings = [
+        found
+        for found in sequence(resources.get(_MAPPINGS))
+        if not text(mapping(found).get("name")).startswith("gpuplan.dev/")
+    ]
+    prefixes = [prefix for prefix in sequence(resources.get(_PREFIXES)) if prefix not in UNCOUNTED]
+    rest = {**resources, _MAPPINGS: mappings, _PREFIXES: prefixes}
+    kept = {**more, "resources": {key: value for key, value in rest.items() if value}}
     configuration = {key: value for key, value in kept.items() if value or key != "resources"}
     return {**settings, **({"configuration": configuration} if configuration else {})}
-
-
-def _held(reader: Reader) -> Iterator[str]:
-    """Yield the kinds that gpuplan's admission policy holds to their queues as a whole."""
-    found = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
-    kinds = {(known.api.partition("/")[0], known.resource): known.kind for known in known_to_kueue()}
-    rules = sequence(part(found.body, "spec", "matchConstraints", "resourceRules")) if found else ()
-    for rule in map(mapping, rules):
-        for group in map(text, sequence(rule.get("apiGroups"))):
-            for resource in map(text, sequence(rule.get("resources"))):
-                if (kind := kinds.get((group, resource))) in _FRAMEWORKS:
-                    yield str(kind)
 
 
 _FRAMEWORKS: Final = frozenset(framework.value for framework in Framework)
@@ -287,64 +264,47 @@ _REQUESTS: Final = "requests."
 _OF_GPUS: Final = "requests.nvidia.com/"
 
 
-class _Bound(NamedTuple):
-    """A number of units of a resource that a tenant may use in its only namespace."""
-
-    tenant: str
-    namespace: str
-    resource: str
-    amount: int
-
-
 def cap(reader: Reader, usual: Cap) -> Cap | None:
     """Return what caps the tenants, or None if it is the usual bound or nothing tells.
 
     Queues leave ResourceQuotas without numbers, unless a quota is split. So tenants of one namespace tell. Whether a
     number is a guarantee or a limit shows in a queue that has both.
     """
-    bounds = [*_bounds(reader)]
+    namespaces = [item for item in reader.dump.of_kind("", "Namespace") if TENANT_LABEL in item.labels]
+    counts = Counter(item.labels[TENANT_LABEL] for item in namespaces)
+    alone = {item.name for item in namespaces if counts[item.labels[TENANT_LABEL]] == 1}
+    bounds = [
+        (item.namespace, key.removeprefix(_REQUESTS), amount)
+        for item in reader.dump.of_kind("", "ResourceQuota")
+        if item.name == QUOTA and item.namespace in alone
+        for key, value in mapping(part(item.body, "spec", "hard")).items()
+        if key.startswith(_OF_GPUS) and (amount := _amount(value))
+    ]
     if not bounds:
         return None
-    found = (
-        Cap.GUARANTEED
-        if any(
-            any(guaranteed == bound.amount != limit for guaranteed, limit in _by_queue(reader, bound))
-            for bound in bounds
-        )
-        else Cap.LIMIT
+    is_guarantee = any(
+        guaranteed == amount != limit
+        for namespace, resource, amount in bounds
+        for guaranteed, limit in _numbers_of_queues(reader, namespace, resource)
     )
+    found = Cap.GUARANTEED if is_guarantee else Cap.LIMIT
     return None if found is usual else found
 
 
-def _bounds(reader: Reader) -> Iterator[_Bound]:
-    namespaces = [item for item in reader.dump.of_kind("", "Namespace") if TENANT_LABEL in item.labels]
-    counts = Counter(item.labels[TENANT_LABEL] for item in namespaces)
-    tenants = {item.name: item.labels[TENANT_LABEL] for item in namespaces if counts[item.labels[TENANT_LABEL]] == 1}
-    for item in reader.dump.of_kind("", "ResourceQuota"):
-        if item.name == QUOTA and item.namespace in tenants:
-            for key, value in mapping(part(item.body, "spec", "hard")).items():
-                if key.startswith(_OF_GPUS) and (amount := _amount(value)):
-                    yield _Bound(tenants[item.namespace], item.namespace, key.removeprefix(_REQUESTS), amount)
+def _numbers_of_queues(reader: Reader, namespace: str, resource: str) -> Iterator[tuple[int, int | None]]:
+    """Yield the guarantee and the limit of each ClusterQueue that is open to the namespace."""
+    for item in reader.dump.of_kind("kueue.x-k8s.io", "ClusterQueue"):
+        terms = map(mapping, sequence(part(item.body, "spec", "namespaceSelector", "matchExpressions")))
+        if any(sequence(term.get("values")) == [namespace] for term in terms):
+            groups = sequence(part(item.body, "spec", "resourceGroups"))
+            flavors = [flavor for group in groups for flavor in sequence(part(group, "flavors"))]
+            cells = [mapping(cell) for flavor in flavors for cell in sequence(part(flavor, "resources"))]
+            quotas = [cell for cell in cells if cell.get("name") == resource]
+            nominal = sum(_amount(quota.get("nominalQuota")) for quota in quotas)
+            borrowed = sum(_amount(quota.get("borrowingLimit")) for quota in quotas)
+            yield nominal, nominal + borrowed if all("borrowingLimit" in quota for quota in quotas) else None
 
 
 def _amount(value: object) -> int:
     found = parse_quantity(str(value)) if isinstance(value, str | int) else None
     return int(found) if found else 0
-
-
-def _by_queue(reader: Reader, bound: _Bound) -> Iterator[tuple[int, int | None]]:
-    """Yield the guarantee and the limit of each ClusterQueue that is open to the namespace."""
-    for item in reader.dump.of_kind("kueue.x-k8s.io", "ClusterQueue"):
-        terms = map(mapping, sequence(part(item.body, "spec", "namespaceSelector", "matchExpressions")))
-        if any(sequence(term.get("values")) == [bound.namespace] for term in terms):
-            quotas = [found for found in _quotas(item.body) if found.get("name") == bound.resource]
-            nominal = sum(_amount(found.get("nominalQuota")) for found in quotas)
-            borrowed = sum(_amount(found.get("borrowingLimit")) for found in quotas)
-            is_bounded = all("borrowingLimit" in found for found in quotas)
-            yield nominal, nominal + borrowed if is_bounded else None
-
-
-def _quotas(queue: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for group in sequence(part(queue, "spec", "resourceGroups")):
-        for flavor in sequence(part(group, "flavors")):
-            yield from map(mapping, sequence(part(flavor, "resources")))

@@ -7,7 +7,7 @@ from functools import partial
 
 from gpuplan.features.live.commands import FORMATS
 from gpuplan.features.live.drifting import drift as compare
-from gpuplan.features.live.views.drift import notes, shown_drift, verdict
+from gpuplan.features.live.views import notes, shown_drift, verdict
 from gpuplan.terminal.formats import is_acceptable, write_findings, write_outputs
 from gpuplan.terminal.lists import contents
 from gpuplan.terminal.options import Output

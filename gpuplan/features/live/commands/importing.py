@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
+from gpuplan.features.live import views as view
 from gpuplan.features.live.importing import adopt, write_import
-from gpuplan.features.live.views import importing as view
 from gpuplan.terminal.formats import write_findings
 from gpuplan.terminal.lists import contents
 from gpuplan.terminal.options import Output
@@ -36,15 +35,12 @@ def import_(
     if dry_run:
         terminal.print(view.files(imported))
     elif imported.files:
-        write_import(imported, terminal.root, _beside(terminal.root))
+        # The files of a new platform for Git and editors that are missing; none if there are policies.
+        is_new = not any(os.path.lexists(terminal.root / name) for name in ("policies", "overlays"))
+        files = beside_policies() if is_new else {}
+        beside = {path: text for path, text in files.items() if not os.path.lexists(terminal.root / path)}
+        write_import(imported, terminal.root, beside)
     if imported.report.diagnostics or outputs:
         write_findings(terminal, imported.report, outputs, to_stderr=dry_run)
     terminal.say(view.summary(imported, dry=dry_run))
     return 0 if imported.report.is_valid else 1
-
-
-def _beside(root: Path) -> dict[str, str]:
-    """Return the files of a new platform for Git and editors that are missing; none if there are policies."""
-    if any(os.path.lexists(root / name) for name in ("policies", "overlays")):
-        return {}
-    return {path: text for path, text in beside_policies().items() if not os.path.lexists(root / path)}

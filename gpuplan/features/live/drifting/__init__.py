@@ -37,7 +37,15 @@ def drift(
     dump, found = read_dump(dumps)
     if not dump.objects and not any(item.is_error for item in found):
         raise GpuplanError("there is no object in the dump", "name what `kubectl get ... -o yaml` printed")
-    name = _cluster(root, cluster, dump)
+    known, told = find_folders(root, OVERLAYS), name_of(dump)
+    name = cluster or (known[0] if len(known) == 1 else told)
+    if not name:
+        raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
+    if not cluster and told not in ("", name):
+        raise GpuplanError(
+            f"the dump is of cluster `{told}`, as gpuplan's own objects in it say, and the policies are of `{name}`",
+            f"go to the repository of `{told}`, or compare all the same: `gpuplan drift -c {name}`",
+        )
     repository = load(root, (name,))
     report = report_on(repository)
     if not report.is_valid or not report.plans:
@@ -50,21 +58,7 @@ def drift(
             "`gpuplan import --commands` prints what to collect",
         )
     report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
-    told = name_of(dump)
     return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number, told)
-
-
-def _cluster(root: Path, wish: str, dump: Dump) -> str:
-    known, told = find_folders(root, OVERLAYS), name_of(dump)
-    name = wish or (known[0] if len(known) == 1 else told)
-    if not name:
-        raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
-    if not wish and told not in ("", name):
-        raise GpuplanError(
-            f"the dump is of cluster `{told}`, as gpuplan's own objects in it say, and the policies are of `{name}`",
-            f"go to the repository of `{told}`, or compare all the same: `gpuplan drift -c {name}`",
-        )
-    return name
 
 
 def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str = "") -> Comparison:

@@ -29,9 +29,16 @@ def opponents(
 ) -> Iterator[Diagnostic]:
     """Yield findings on what acts against a plan: objects of others, and fields that others added to ours."""
     around = _Around(plan, dump, {*ours})
-    for check in (_quotas, _node_rules, _cluster_policies, _cluster_queues, _local_queues, _role_bindings):
+    for check in (_quotas, _nodes, _queues, _role_bindings):
         yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in check(around))
-    yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in _additions(dump, written))
+    for addition in _ADDITIONS:
+        for item in dump.of_kind(addition.group, addition.kind):
+            found, body = value_at(item.body, addition.route), written.get(item.identity)
+            if body is None or not found or found == addition.idle or value_at(body, addition.route) is not None:
+                continue
+            at, field = item.at / addition.route, field_path(addition.route)
+            diagnostic = report("added-field", at, item=item, field=field, addition=addition)
+            yield replace(diagnostic, clusters=(plan.cluster.name,))
 
 
 def _said_by(tenant: Tenant) -> tuple[Label, ...]:
@@ -96,17 +103,6 @@ _ADDITIONS: Final = (
 )
 
 
-def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Iterator[Diagnostic]:
-    for addition in _ADDITIONS:
-        for item in dump.of_kind(addition.group, addition.kind):
-            found = value_at(item.body, addition.route)
-            body = written.get(item.identity)
-            if body is None or not found or found == addition.idle or value_at(body, addition.route) is not None:
-                continue
-            field = field_path(addition.route)
-            yield report("added-field", item.at / addition.route, item=item, field=field, addition=addition)
-
-
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +126,7 @@ _REQUESTS: Final = "requests."
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_rules(around: _Around) -> Iterator[Diagnostic]:
+def _nodes(around: _Around) -> Iterator[Diagnostic]:
     given = {key: part for part in around.plan.parts for key in part.labels}
     for item in around.dump.objects:
         if item.kind != "NodeFeatureRule" or item.identity in around.ours:
@@ -142,23 +138,19 @@ def _node_rules(around: _Around) -> Iterator[Diagnostic]:
                     related, shown = (Label(pool.at, f"pool `{pool.name}` gives it"),), f"`{value}`"
                     shown = shown if isinstance(value, str) else ""
                     yield report("label-by-another-rule", at, related=related, item=item, key=key, value=shown)
-
-
-def _cluster_policies(around: _Around) -> Iterator[Diagnostic]:
-    name = around.plan.cluster.gpu_operator.cluster_policy
+    operator, name = around.plan.cluster.gpu_operator, around.plan.cluster.gpu_operator.cluster_policy
     for item in around.others("nvidia.com", "ClusterPolicy"):
         if item.name != name:
-            related = (Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),)
-            yield report("second-cluster-policy", item.at / "metadata" / "name", related=related, item=item, name=name)
+            at, related = item.at / "metadata" / "name", (Label(operator.at, f"the policy is about `{name}`"),)
+            yield report("second-cluster-policy", at, related=related, item=item, name=name)
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
 
 
-def _cluster_queues(around: _Around) -> Iterator[Diagnostic]:
+def _queues(around: _Around) -> Iterator[Diagnostic]:
     for item in around.others(_KUEUE, "ClusterQueue"):
-        spec = inside(item.body, "spec")
-        selector = spec.get("namespaceSelector")
+        selector = inside(item.body, "spec").get("namespaceSelector")
         open_to = [
             namespace
             for tenant in around.plan.tenants
@@ -168,16 +160,13 @@ def _cluster_queues(around: _Around) -> Iterator[Diagnostic]:
         if open_to:
             at = item.at / "spec" / "namespaceSelector"
             yield report("queue-takes-tenants", at, item=item, namespaces=listing(open_to))
-
-
-def _local_queues(around: _Around) -> Iterator[Diagnostic]:
     queues = {identity.name for identity in around.ours if identity.kind == "ClusterQueue"}
     for item in around.others(_KUEUE, "LocalQueue"):
-        tenant = around.tenant_of(item.namespace)
+        owner = around.tenant_of(item.namespace)
         queue = text(inside(item.body, "spec").get("clusterQueue"))
-        if tenant and queue and queue not in queues:
-            at, related = item.at / "spec" / "clusterQueue", _said_by(tenant)
-            yield report("leads-to-another-queue", at, related=related, item=item, queue=queue, tenant=tenant)
+        if owner and queue and queue not in queues:
+            at, related = item.at / "spec" / "clusterQueue", _said_by(owner)
+            yield report("leads-to-another-queue", at, related=related, item=item, queue=queue, tenant=owner)
 
 
 # --- Rights ------------------------------------------------------------------------------------------------------
@@ -188,24 +177,18 @@ def _role_bindings(around: _Around) -> Iterator[Diagnostic]:
         tenant = around.tenant_of(item.namespace)
         role = mapping(item.body.get("roleRef"))
         spaces = {item.namespace, *(tenant.spec.namespaces if tenant else ())}
-        named = [who for subject in sequence(item.body.get("subjects")) if (who := _who(mapping(subject), spaces))]
+        everybody = ("system:authenticated", "system:unauthenticated", "system:serviceaccounts")
+        groups = {*everybody, *(f"system:serviceaccounts:{namespace}" for namespace in spaces)}
+        named: list[str] = []  # people, groups, and accounts of the tenant's namespaces, but for Kubernetes' own
+        for subject in map(mapping, sequence(item.body.get("subjects"))):
+            name, is_account = text(subject.get("name")), subject.get("kind") == "ServiceAccount"
+            is_program = subject.get("namespace") not in spaces if is_account else name.startswith("system:")
+            if name and (not is_program or (name in groups and not is_account)):
+                named.append(name)
         if tenant and named and _writes_quotas(around.dump, role, item.namespace):
             at, related = item.at / "roleRef" / "name", _said_by(tenant)
-            who, role_name = listing(named), text(role.get("name"))
-            yield report(
-                "binding-writes-quotas", at, related=related, item=item, tenant=tenant, who=who, role=role_name
-            )
-
-
-def _who(subject: Mapping[str, Any], namespaces: AbstractSet[str]) -> str:
-    """Return a person, a group, or an account of the tenant's own namespaces; empty for Kubernetes' own and other
-    programs."""
-    name = text(subject.get("name"))
-    if subject.get("kind") == "ServiceAccount":
-        return name if subject.get("namespace") in namespaces else ""
-    is_everybody = name in ("system:authenticated", "system:unauthenticated", "system:serviceaccounts")
-    accounts = {f"system:serviceaccounts:{namespace}" for namespace in namespaces}
-    return "" if name.startswith("system:") and not is_everybody and name not in accounts else name
+            who, called = listing(named), text(role.get("name"))
+            yield report("binding-writes-quotas", at, related=related, item=item, tenant=tenant, who=who, role=called)
 
 
 def _writes_quotas(dump: Dump, role: Mapping[str, Any], namespace: str) -> bool:

@@ -112,30 +112,22 @@ def planned(plan: Plan, root: Path, program: str = "") -> Platform:
             continue
         gone = [identity for identity, one in objects.items() if one.folder == folder.path and not one.tool]
         if folder.after is None:
-            unbuilt += [*gone, *_added(patched, folder)]
+            unbuilt += gone
+            unbuilt += [
+                Identity(item.group, item.kind, str(item.metadata.get("namespace", "")), item.name)
+                for item in patched.files.objects
+                if not item.is_patch and item.name and folder.holds(item.at)
+            ]
         else:
-            objects |= {identity: one for identity, one in _made(plan, folder, objects) if identity not in passing}
+            path = f"{plan.cluster.name}/{folder.path}"
+            for identity, made in folder.built.items():
+                if identity not in passing:
+                    known = objects.get(identity, Planned(made.body, path, folder.path, None))
+                    objects[identity] = known._replace(body=made.body, by_hand=folder)
             gone = [identity for identity in gone if identity not in folder.built]
         for identity in gone:
             del objects[identity]
     return Platform(plan, objects, frozenset(passing), frozenset(unbuilt), patched)
-
-
-def _made(plan: Plan, folder: Folder, objects: Mapping[Identity, Planned]) -> Iterator[tuple[Identity, Planned]]:
-    """Yield the objects that kustomize makes of a folder with Components."""
-    for identity, made in folder.built.items():
-        known = objects.get(identity)
-        if known is not None:
-            yield identity, known._replace(body=made.body, by_hand=folder)
-        else:
-            yield identity, Planned(made.body, f"{plan.cluster.name}/{folder.path}", folder.path, None, folder)
-
-
-def _added(patched: Patched, folder: Folder) -> Iterator[Identity]:
-    """Yield the objects that Components of a folder add, as far as their files name them."""
-    for item in patched.files.objects:
-        if not item.is_patch and item.name and folder.holds(item.at):
-            yield Identity(item.group, item.kind, str(item.metadata.get("namespace", "")), item.name)
 
 
 def _is_placed_by_others(identity: Identity) -> bool:

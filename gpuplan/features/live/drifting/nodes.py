@@ -23,6 +23,7 @@ from gpuplan.features.live.drifting.objects import Scope
 from gpuplan.features.live.dump import Dump, Item
 
 _SUCCESS: Final = "success"
+_LABELS: Final = ("metadata", "labels")
 
 
 class NodeDifference(NamedTuple):
@@ -52,7 +53,12 @@ def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
     for item in items.values():
         part = _home(plan, item)
         if part is None:
-            yield from _strays(plan, item)
+            if POOL_LABEL in item.labels:  # it says that it is of a pool, and that does not have it
+                named = item.labels[POOL_LABEL]
+                known = next((pool for pool in plan.pools if pool.name == named), None)
+                note = f"pool `{named}` does not take a node of this name" if known else f"there is no pool `{named}`"
+                links = copied(known.at / "nodes") if known else ()
+                yield NodeDifference(item.name, item, known, (*_LABELS, POOL_LABEL), ABSENT, named, links, note)
         else:
             of[part.name].append(item)
             yield from _differences(plan, part, item)
@@ -107,30 +113,26 @@ def _products(pool: Pool) -> Sequence[str]:
 # --- One node ----------------------------------------------------------------------------------------------------
 
 
-def _strays(plan: Plan, node: Item) -> Iterator[NodeDifference]:
-    """Yield a node that no pool has, and that says that it is of one."""
-    if POOL_LABEL in node.labels:
-        route: Path = ("metadata", "labels", POOL_LABEL)
-        named = node.labels[POOL_LABEL]
-        known = next((pool for pool in plan.pools if pool.name == named), None)
-        note = f"pool `{named}` does not take a node of this name" if known else f"there is no pool `{named}`"
-        links = copied(known.at / "nodes") if known else ()
-        yield NodeDifference(node.name, node, known, route, ABSENT, named, links, note)
-
-
 def _differences(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
-    if plan.cluster.spec.node_labels is not NodeLabels.NODE:  # those are objects that are written
-        yield from _labels(plan, part, node)
+    known: set[object] = {layout.config_name for layout in plan.mig_layouts} | {ALL_DISABLED, ABSENT}
+    known |= {layout.spec.config_name for layout in plan.retained_layouts}
+    are_objects = plan.cluster.spec.node_labels is NodeLabels.NODE  # which are written as such
+    for key, value in part.labels.items() if not are_objects else ():
+        if (live := node.labels.get(key, ABSENT)) != value:
+            is_unknown = key == MIG_CONFIG_LABEL and live not in known
+            note = "no entry of the MIG manager's file is called so" if is_unknown else ""
+            links = label_of(plan, part, key)
+            yield NodeDifference(node.name, node, part, (*_LABELS, key), value, live, links, note, is_labelled=True)
     yield from _taints(part, node)
     if PRODUCT_LABEL in node.labels and _product(node) not in _products(part):
         links = chosen(part.at / "gpu")
         wanted, live = " or ".join(_products(part)), node.labels[PRODUCT_LABEL]
         note = f"the board is no {part.gpu.id}"
-        yield NodeDifference(node.name, node, part, ("metadata", "labels", PRODUCT_LABEL), wanted, live, links, note)
+        yield NodeDifference(node.name, node, part, (*_LABELS, PRODUCT_LABEL), wanted, live, links, note)
     state = node.labels.get(MIG_STATE_LABEL, _SUCCESS)
     if MIG_CONFIG_LABEL in part.labels and state != _SUCCESS:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
-        route: Path = ("metadata", "labels", MIG_STATE_LABEL)
+        route: Path = (*_LABELS, MIG_STATE_LABEL)
         yield NodeDifference(node.name, node, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
     yield from _units(part, node)
 
@@ -142,35 +144,12 @@ _STATES: Final = {
 }
 
 
-def _labels(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
-    for key, value in part.labels.items():
-        live = node.labels.get(key, ABSENT)
-        if live == value:
-            continue
-        note = _note_on_layout(plan, live) if key == MIG_CONFIG_LABEL else ""
-        route: Path = ("metadata", "labels", key)
-        links = label_of(plan, part, key)
-        yield NodeDifference(node.name, node, part, route, value, live, links, note, is_labelled=True)
-
-
-def _note_on_layout(plan: Plan, live: object) -> str:
-    known = {layout.config_name for layout in plan.mig_layouts} | {ALL_DISABLED}
-    known |= {layout.spec.config_name for layout in plan.retained_layouts}
-    return "" if live in known or live is ABSENT else "no entry of the MIG manager's file is called so"
-
-
 def _taints(part: Pool, node: Item) -> Iterator[NodeDifference]:
     """Taints are told apart by key and effect; others may have set more."""
     live = [mapping(taint) for taint in sequence(inside(node.body, "spec").get("taints"))]
     for index, taint in enumerate(part.taints):
-        same = next(
-            (
-                n
-                for n, other in enumerate(live)
-                if ((taint.key, taint.effect.value) == (other.get("key"), other.get("effect")))
-            ),
-            None,
-        )
+        place = taint.key, taint.effect.value
+        same = next((n for n, other in enumerate(live) if (other.get("key"), other.get("effect")) == place), None)
         links = default_taint_of(part, taint) if taint.is_default else copied(part.at / "taints" / index)
         written = f"{taint.key}={taint.value}:{taint.effect.value}" if taint.value else f"{taint.key}:{taint.effect}"
         if same is None:
@@ -210,6 +189,3 @@ _RESOURCES: Final = "nvidia.com/"
 def _number(value: object) -> int:
     found = parse_quantity(str(value)) if isinstance(value, str | int) else None
     return int(found or 0)
-
-
-# --- Nodes that are not there ------------------------------------------------------------------------------------

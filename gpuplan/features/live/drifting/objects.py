@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
@@ -88,22 +87,18 @@ class Scope:
     """
 
     def __init__(self, dump: Dump) -> None:
-        self._dump = dump
+        self._listed: defaultdict[tuple[str, str], defaultdict[object, set[str]]]
+        """The namespaces that are in each list, by kind."""
+        self._listed = defaultdict(lambda: defaultdict(set))
+        for item in dump.objects:
+            if "items" in item.at.path:
+                of = id(item.at.source), item.at.path[: item.at.path.index("items")]
+                self._listed[item.group, item.kind][of].add(item.namespace)
 
     def is_whole(self, identity: Identity) -> bool:
         """Whether an object would be in the dump if the cluster had it."""
         lists = self._listed.get((identity.group, identity.kind), {}).values()
         return any(len(spaces) > 1 or identity.namespace in spaces for spaces in lists)
-
-    @cached_property
-    def _listed(self) -> Mapping[tuple[str, str], Mapping[object, set[str]]]:
-        """The namespaces that are in each list, by kind."""
-        found: defaultdict[tuple[str, str], defaultdict[object, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for item in self._dump.objects:
-            if "items" in item.at.path:
-                of = id(item.at.source), item.at.path[: item.at.path.index("items")]
-                found[item.group, item.kind][of].add(item.namespace)
-        return found
 
 
 # --- What should be gone -----------------------------------------------------------------------------------------
@@ -147,7 +142,9 @@ def leftovers(
         if is_of_chart or not (applier or is_named_so):
             continue
         if (identity.namespace, _base(identity)) in hashed:
-            named = _named(dump) if named is None else named
+            if named is None:  # the texts in which a name may stand, beside what objects tell of themselves
+                fields = (value for one in dump.objects for key, value in one.body.items() if key != "metadata")
+                named = frozenset(text for value in fields for text in _texts(value))
             if any(dump.of_kind(*kind) for kind in _USING) and identity.name not in named:
                 yield Leftover(item, applier, is_kept=True)
             continue
@@ -185,12 +182,6 @@ def _base(identity: Identity) -> str:
 
 
 _USING: Final = (("nvidia.com", "ClusterPolicy"), ("apps", "DaemonSet"), ("", "Pod"))
-
-
-def _named(dump: Dump) -> frozenset[str]:
-    """Return all texts of objects, beside what tells of themselves, in which a name may stand."""
-    bodies = ({key: value for key, value in item.body.items() if key != "metadata"} for item in dump.objects)
-    return frozenset(text for body in bodies for text in _texts(body))
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -26,7 +26,7 @@ from gpuplan.features.changes import class_of_labels, compare_objects, locked_fi
 from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, Planned, Platform
 from gpuplan.features.live.drifting.nodes import NodeDifference
 from gpuplan.features.live.drifting.objects import Differing, Leftover, find_owner
-from gpuplan.features.tracing import Leaf, Places, Source, Traced, spelled, trace_artifact, values_of
+from gpuplan.features.tracing import Leaf, Places, Source, spelled, trace_artifact, values_of
 
 
 class Telling:
@@ -64,6 +64,11 @@ class Telling:
                 and _is_below(difference.route, pointer)
                 for group, kind, pointer in self._ignored
             )
+            next_sync = NextSync.FAILS if is_fixed else NextSync.OVERWRITES
+            if is_left:
+                next_sync = NextSync.LEAVES
+            elif applier is None and not one.tool:  # nobody syncs the folder
+                next_sync = NextSync.NOTHING
             yield Drift(
                 self.plan.cluster.name,
                 Differs.FIELD,
@@ -78,7 +83,7 @@ class Telling:
                 dump=differing.live.file,
                 sources=sources,
                 owner=find_owner(differing.live.body, difference.live_route),
-                next_sync=NextSync.LEAVES if is_left else _synced(one, applier, is_fixed=is_fixed),
+                next_sync=next_sync,
                 applier=applier,
                 change_class=change_class,
             )
@@ -87,13 +92,18 @@ class Telling:
         """Report an object that the cluster does not have."""
         one = self.platform.objects[identity]
         applier = self._applier(one)
+        if one.artifact is None:
+            sources = self._by_hand(identity, one, ())
+        else:
+            links = trace_artifact(self.plan, one.path, one.artifact).whole
+            sources = tuple(self._places.source(link, is_of_object=True) for link in links)
         return Drift(
             self.plan.cluster.name,
             Differs.MISSING,
             _title(identity),
             is_written=True,
             file=f"{OUT}/{one.path}",
-            sources=self._sources_of(identity, one),
+            sources=sources,
             next_sync=NextSync.CREATES if applier or one.tool else NextSync.NOTHING,
             applier=applier,
             change_class=self._class_of(identity, None, one.body),
@@ -121,6 +131,12 @@ class Telling:
         """Report a node that differs from its pool, or nodes of a pool that are missing."""
         sources = tuple(self._places.source(link) for link in once(written(difference.links)))
         labels = self.plan.cluster.spec.node_labels
+        change_class = ChangeClass.NONE
+        if difference.is_labelled and difference.route[0] == "spec":
+            change_class = ChangeClass.TAINT
+        elif difference.is_labelled:
+            key, values = str(difference.route[-1]), (difference.live, difference.written)
+            change_class = class_of_labels(*({} if value is ABSENT else {key: value} for value in values))
         return Drift(
             self.plan.cluster.name,
             Differs.NODE,
@@ -135,7 +151,7 @@ class Telling:
             owner=find_owner(difference.node.body, difference.route) if difference.node else None,
             next_sync=NextSync.RELABELS if difference.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
             applier=None,
-            change_class=_class_of_label(difference) if difference.is_labelled else ChangeClass.NONE,
+            change_class=change_class,
             note=difference.note,
         )
 
@@ -162,25 +178,15 @@ class Telling:
             if traced is None or is_by_hand:
                 yield difference, self._by_hand(identity, one, difference.route)
             else:
-                yield difference, self._traced(traced, difference.route)
-
-    def _traced(self, traced: Traced, route: Route) -> tuple[Source, ...]:
-        """Return those of the leaves at a route, or of the nearest around it."""
-        leaves = _leaves_at(traced.leaves, route)
-        values = values_of(traced, [(leaf, 0) for leaf in leaves], self._places)
-        found = dict.fromkeys(source for value in values for source in value.sources)
-        return tuple(sorted(found, key=lambda source: source.is_of_object))
+                # Those of the leaves at the route, or of the nearest around it.
+                leaves = [(leaf, 0) for leaf in _leaves_at(traced.leaves, difference.route)]
+                values = values_of(traced, leaves, self._places)
+                found = dict.fromkeys(source for value in values for source in value.sources)
+                yield difference, tuple(sorted(found, key=lambda source: source.is_of_object))
 
     def _by_hand(self, identity: Identity, one: Planned, route: Route) -> tuple[Source, ...]:
         assert one.by_hand is not None  # noqa: S101 - what gpuplan does not write, a Component adds
         return (self._places.source(Link(How.COPIED, self.platform.patched.place(one.by_hand, identity, *route))),)
-
-    def _sources_of(self, identity: Identity, one: Planned) -> tuple[Source, ...]:
-        """Why an object is to be there."""
-        if one.artifact is None:
-            return self._by_hand(identity, one, ())
-        traced = trace_artifact(self.plan, one.path, one.artifact)
-        return tuple(self._places.source(link, is_of_object=True) for link in traced.whole)
 
     # --- What comes next -----------------------------------------------------------------------------------------
 
@@ -192,18 +198,15 @@ class Telling:
         objects = self.platform.objects.items()
         applications = (one.body for identity, one in objects if identity.kind == APPLICATION and one.tool)
         return [
-            (rule["group"], rule["kind"], tuple(map(_unescaped, pointer.strip("/").split("/"))))
+            (
+                rule["group"],
+                rule["kind"],
+                tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")),  # RFC 6901
+            )
             for body in applications
             for rule in body["spec"].get("ignoreDifferences", ())
             for pointer in rule["jsonPointers"]
         ]
-
-
-def _synced(one: Planned, applier: Applier | None, *, is_fixed: bool) -> NextSync:
-    """Return the effect of a sync on a field: none if nobody syncs the folder."""
-    if applier is None and not one.tool:
-        return NextSync.NOTHING
-    return NextSync.FAILS if is_fixed else NextSync.OVERWRITES
 
 
 def _is_generated(one: Planned, route: Route) -> bool:
@@ -215,20 +218,6 @@ def _is_generated(one: Planned, route: Route) -> bool:
             break
         made, generated = value_at(made, (part,)), value_at(generated, (part,))
     return made == generated
-
-
-def _unescaped(part: str) -> str:
-    """Return a part of a JSON pointer (RFC 6901)."""
-    return part.replace("~1", "/").replace("~0", "~")
-
-
-def _class_of_label(difference: NodeDifference) -> ChangeClass:
-    """Return the class of a change that sets a label or a taint of a node to what its pool says."""
-    if difference.route[0] == "spec":
-        return ChangeClass.TAINT
-    key = str(difference.route[-1])
-    sides = ({} if value is ABSENT else {key: value} for value in (difference.live, difference.written))
-    return class_of_labels(*sides)
 
 
 def _title(identity: Identity) -> str:

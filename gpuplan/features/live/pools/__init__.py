@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count as numbers
 from typing import Any, Final
 
-from gpuplan.compiler.planning.discovered import is_of_mig_devices
+from gpuplan.compiler.base.plain import inside
+from gpuplan.compiler.base.wording import count
+from gpuplan.compiler.planning.discovered import (
+    GKE_BOARD_LABEL,
+    GKE_SHARING_LABELS,
+    GPU_RESOURCE,
+    MIG_STATE_LABEL,
+    bare_product,
+    is_of_mig_devices,
+)
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.live.clusters import node_labels
+from gpuplan.features.live.clusters.operators import read_operator
 from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.drafts import Draft, Found
-from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator, read_operator
-from gpuplan.features.live.pools.divisions import Entry, read_entries
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
-from gpuplan.features.live.pools.grouping import Group, board_of, group, unknown_models
-from gpuplan.features.live.pools.nodes import Kept, Taint, read_claims, read_machines
-from gpuplan.features.live.pools.observing import (
-    tell_of_drivers,
-    tell_of_flavor,
-    tell_of_gke,
-    tell_of_mixtures,
-    tell_of_published,
-    tell_of_unknown,
-    tell_of_unserved,
-)
+from gpuplan.features.live.pools.grouping import Board, Group, board_of, group, unknown_models
+from gpuplan.features.live.pools.layouts import published_by, read_entries
+from gpuplan.features.live.pools.nodes import Machine, read_claims, read_machines
 from gpuplan.features.live.pools.sharing import Keys, Shared, Sharing
 from gpuplan.features.live.pools.surroundings import Surroundings, read_disruption
 
@@ -58,19 +58,11 @@ class _Reading:
         self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
         self.boards = {found.pool: board_of(found) for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
-        self.sharing = Sharing(
-            operator, files, self._entries(operator), self.groups, self.boards, self.surroundings, self.reports
-        )
-
-    def _entries(self, operator: Operator) -> dict[str, Entry]:
-        """Return the entries of the MIG manager's files; what it refuses of them is told."""
-        entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.reports))
-        for file, problem in (
-            *others,
-            *((entry.file, found) for entry in entries.values() for found in entry.problems),
-        ):
+        entries, problems = read_entries(read_files(dump, operator, MIG_MANAGER, self.reports))
+        problems += tuple((entry.file, found) for entry in entries.values() for found in entry.problems)
+        for file, problem in problems:
             self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
-        return dict(entries)
+        self.sharing = Sharing(operator, files, entries, self.groups, self.boards, self.surroundings, self.reports)
 
     def drafts(self) -> Found:
         tell_of_mixtures(self.groups, self.reports)
@@ -78,14 +70,27 @@ class _Reading:
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
+        kept: list[Draft] = []
+        for name, part in self.kept:
+            pool = part.labels.get(POOL_LABEL, "")
+            chosen: Spec = {"namePattern": part.pattern} if part.pattern else {"names": list(part.names)}
+            excepted = {"exceptNames": list(part.except_names)} if part.except_names else {}
+            until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
+            spec = {"nodes": {"pool": pool, **chosen, **excepted, "labels": dict(part.labels)}, "until": until}
+            kept.append(Draft("Retained", name, spec, (part.source,)))
         drafts = [
             *unknown_models(self.groups, self.boards, self.reports),
             *self.sharing.layouts.rest(),
             *filter(None, pools),
             *keys.retained(),
-            *map(_retained_nodes, self.kept),
+            *kept,
         ]
-        drafts = [*_once(drafts)]
+        taken: set[str] = set()
+        for index, draft in enumerate(drafts):  # keys and entries that differ may become one name
+            names = chain((draft.name,), (f"{draft.name}-{number}" for number in numbers(2)))
+            name = next(found for found in names if f"{draft.kind} {found}" not in taken)
+            taken.add(f"{draft.kind} {name}")
+            drafts[index] = replace(draft, name=name)
         keys.tell()
         tell_of_drivers(self.dump, self.reports)
         remarked = (replace(draft, remarks=(*draft.remarks, *self.reports.remarks(draft.title))) for draft in drafts)
@@ -104,16 +109,18 @@ class _Reading:
         if flavor := self.surroundings.fixed_flavor(group.pool, group.machines):
             tell_of_flavor(group, flavor, self.reports)
         spec: Spec = {"gpu": board.name, "nodes": self._nodes(group, shared[0]), "sharing": shared[0].spec}
+        labels = {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
         given = {
             "names": names,
-            "nodeLabels": {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
-            if group.is_claimed
-            else {},
-            "taints": [_taint(taint) for taint in first.taints],
+            "nodeLabels": labels if group.is_claimed else {},
+            "taints": [
+                {"key": key, **({"value": value} if value else {}), "effect": effect}
+                for key, effect, value in first.taints
+            ],
             "allocation": "dra" if first.labels.get(DRA_PLUGIN_LABEL) == "true" else None,
             **self.surroundings.of_pool(group.pool, group.machines),
             "disruption": read_disruption(self.dump, group.pool),
-            "rollout": self._rollout(group, shared),
+            "rollout": {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)} if shared[1:] else None,
         }
         spec |= {field: value for field, value in given.items() if value}
         sources = [part.source for part in group.claim.parts]
@@ -158,42 +165,135 @@ class _Reading:
         seen = max((machine.counted or sum(machine.published.values()) for machine in group.machines), default=0)
         return max(seen // per_gpu, 1)
 
-    def _rollout(self, group: Group, shared: Sequence[Shared]) -> Spec | None:
-        if len(shared) < _WITH_ROLLOUT:
-            return None
-        return {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)}
-
-
-_WITH_ROLLOUT: Final = 2
 
 _OWN_LABELS: Final = frozenset(
     (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, DRA_PLUGIN_LABEL, NODE_POOL_LABEL)
 )
 
 
-def _once(drafts: Iterable[Draft]) -> Iterator[Draft]:
-    """Documents under names of their own: keys and entries that differ may become one name."""
-    taken: set[str] = set()
-    for draft in drafts:
-        others = (f"{draft.name}-{number}" for number in numbers(2))
-        name = next(found for found in chain((draft.name,), others) if f"{draft.kind} {found}" not in taken)
-        taken.add(f"{draft.kind} {name}")
-        yield draft if name == draft.name else replace(draft, name=name)
+# --- Nodes that differ -----------------------------------------------------------------------------------------
 
 
-def _taint(taint: Taint) -> dict[str, str]:
-    key, effect, value = taint
-    return {"key": key, **({"value": value} if value else {}), "effect": effect}
-
-
-def _retained_nodes(kept: Kept) -> Draft:
-    part = kept.part
-    pool = part.labels.get(POOL_LABEL, "")
-    nodes: Spec = (
-        {"pool": pool, "namePattern": part.pattern} if part.pattern else {"pool": pool, "names": list(part.names)}
+def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], shared: Shared, reports: Reports) -> None:
+    """Nodes that publish something else than their label asks for, where that is known."""
+    gpus, expected = spec["nodes"]["gpusPerNode"], dict[str, int]()
+    match shared.spec:
+        case {"exclusive": _}:
+            expected = {GPU_RESOURCE: gpus}
+        case {"timeSlicing": shares} | {"mps": shares}:
+            name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
+            expected = {name: gpus * shares["replicas"]}
+        case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
+            expected = published_by(group.claim.first.at, board.gpu, shared.division, gpus, shared.strategy)
+        case _:
+            pass
+    if not expected or spec.get("rollout") or spec.get("allocation"):
+        return
+    wrong = [machine for machine in group.machines if machine.published and machine.published != expected]
+    if not wrong:
+        return
+    first = wrong[0]
+    state = first.labels.get(MIG_STATE_LABEL, "")
+    reports.say(
+        "publishes-otherwise",
+        first.at / "status",
+        f"Pool {group.pool}",
+        notes=(
+            f"as the nodes are labelled it is {_spelt(expected)}",
+            *((f"`{MIG_STATE_LABEL}` is `{state}` there",) if state else ()),
+        ),
+        first=first,
+        found=group,
+        nodes=count(len(wrong), "node"),
+        publish="publishes" if len(wrong) == 1 else "publish",
+        published=_spelt(first.published),
     )
-    if part.except_names:
-        nodes["exceptNames"] = list(part.except_names)
-    nodes["labels"] = dict(part.labels)
-    until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
-    return Draft("Retained", kept.name, {"nodes": nodes, "until": until}, (part.source,))
+
+
+def tell_of_gke(group: Group, reports: Reports) -> bool:
+    """Whether GKE's own device plugin shares the nodes' GPUs, as their node pool says: then no policy can."""
+    first = next((machine for machine in group.machines if _gke_marks(machine)), None)
+    if first is None or group.is_claimed:
+        return False
+    label = ", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first))
+    reports.say("shared-by-gke", first.at / "metadata" / "labels", found=group, label=label)
+    return True
+
+
+def _gke_marks(machine: Machine) -> list[str]:
+    return [mark for mark in GKE_SHARING_LABELS if machine.labels.get(mark)]
+
+
+_WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
+"""https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
+
+
+def tell_of_flavor(group: Group, flavor: Item, reports: Reports) -> None:
+    """A flavor that cannot be the pool's."""
+    reports.say("fixed-flavor", flavor.at / "spec" / "topologyName", f"Pool {group.pool}", flavor=flavor, found=group)
+
+
+def tell_of_unknown(group: Group, reports: Reports) -> None:
+    labels = group.machines[0].labels if group.machines else {}
+    place = group.machines[0].at / "metadata" / "labels" if group.machines else group.claim.first.at
+    notes = ["GPU Feature Discovery writes the label where the driver runs"]
+    if labels.get(GKE_BOARD_LABEL):
+        notes.append(f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes")
+    label = "no `nvidia.com/gpu.product`" if group.machines else "none of its nodes is in the dump"
+    reports.say("unknown-model", place, notes=notes, found=group, label=label)
+
+
+def tell_of_drivers(dump: Dump, reports: Reports) -> None:
+    """NVIDIADrivers that somebody else wrote for some nodes: they stay, and no pool says what they do."""
+    for item in dump.of_kind("nvidia.com", "NVIDIADriver"):
+        selector = inside(item.body, "spec", "nodeSelector")
+        if selector and POOL_LABEL not in selector:
+            reports.say("driver-of-others", item.at / "spec" / "nodeSelector", item=item)
+
+
+_UNSERVED: Final = {
+    ("nvidia.com/gpu.deploy.operands", "false"): "the GPU Operator runs nothing there",
+    ("nvidia.com/gpu.workload.config", "vm-passthrough"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+    ("nvidia.com/gpu.workload.config", "vm-vgpu"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+}
+"""Labels by which the operator leaves a node without a device plugin (`controllers/state_manager.go` there)."""
+
+
+def tell_of_unserved(groups: Iterable[Group], reports: Reports) -> None:
+    """Nodes of pools that hand out nothing, since a label takes them from the GPU Operator."""
+    for found in groups:
+        for (key, value), why in _UNSERVED.items():
+            unserved = [machine for machine in found.machines if machine.labels.get(key) == value]
+            if unserved:
+                reports.say(
+                    "unserved-nodes",
+                    unserved[0].at / "metadata" / "labels" / key,
+                    f"Pool {found.pool}",
+                    first=unserved[0].name,
+                    found=found,
+                    nodes=count(len(unserved), "node"),
+                    why=why,
+                )
+
+
+def tell_of_mixtures(groups: Iterable[Group], reports: Reports) -> None:
+    """Pools of which not all nodes are alike."""
+    for found in groups:
+        products = Counter(bare_product(machine.product) for machine in found.machines if machine.product)
+        counts = Counter(machine.counted for machine in found.machines if machine.counted)
+        for what, others in (("GPU model", products), ("number of GPUs", counts)):
+            if len(others) > 1:
+                [(most, _), *rest] = others.most_common()
+                reports.say(
+                    "mixed-nodes",
+                    found.machines[0].at,
+                    f"Pool {found.pool}",
+                    found=found,
+                    most=most,
+                    others=", ".join(str(value) for value, _ in rest),
+                    what=what,
+                )
+
+
+def _spelt(resources: Mapping[str, int]) -> str:
+    return ", ".join(f"{number}x `{name}`" for name, number in sorted(resources.items())) or "nothing"

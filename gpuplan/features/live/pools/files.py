@@ -14,9 +14,9 @@ from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_name
 from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.clusters.operators import Operator, is_settings
+from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator, is_settings
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 
@@ -78,7 +78,45 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
 
     What is meant to be one and cannot be parsed is a finding.
     """
-    return tuple(_Files(operator, operand, reports).read(dump))
+    wanted, maps = operator.text(operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
+    if any(_OF_ONE_NODE in item.labels for item in maps):
+        maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
+    named = [item for item in maps if (item.name == wanted if wanted else item.name.startswith(operand.config_map))]
+    texts = [
+        (item.at / "data" / key, key, value, item.source, item.name)
+        for item in named or maps
+        for key, value in inside(item.body, "data").items()
+        if (named and operand.key in ("", key)) or _may_be(operand, value)
+    ]
+    texts += [
+        (part.at / (operand.section, "config", "data", key), key, value, part.source, "")
+        for part in operator.settings
+        for key, value in inside(part.body, operand.section, "config", "data").items()
+    ]
+    found: list[ConfigFile] = []
+    for at, key, value, source, owner in texts:
+        if isinstance(value, Mapping):
+            found.append(ConfigFile(at, key, mapping(value), source, owner))
+        elif isinstance(value, str) and is_yaml(value):
+            body = mapping(next(iter(read_text(value)), None))
+            found.append(ConfigFile(at, key, body, source, owner, is_inline=True))
+        elif isinstance(value, str):
+            reports.say("file-not-parsed", at, rule=operand.rule.code, key=key, source=source)
+    for document in dump.others:
+        body, path = mapping(document.data), document.file.path
+        if operand.is_file(body) and not is_settings(body):
+            name, source = path.rpartition("/")[2].partition(".")[0], f"file of the {operand.called} ({path})"
+            found.append(ConfigFile(document.origin, name, body, source))
+    return tuple(found)
+
+
+def _may_be(operand: Operand, value: object) -> bool:
+    """Whether a text of some ConfigMap is meant to be such a file."""
+    if not isinstance(value, str) or not any(word in value for word in operand.begins):
+        return False
+    if bodies := read_text(value):
+        return operand.is_file(mapping(bodies[0]))
+    return value.lstrip().startswith(("version:", *operand.begins))
 
 
 OPERATORS_OWN: Final = "default-mig-parted-config"
@@ -91,68 +129,12 @@ Nobody reads it, and it says nothing of other nodes. The file that the operator 
 """
 
 
-class _Files(NamedTuple):
-    """Where an operand's files are looked for."""
-
-    operator: Operator
-    operand: Operand
-    reports: Reports
-
-    def read(self, dump: Dump) -> Iterator[ConfigFile]:
-        wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
-        if any(_OF_ONE_NODE in item.labels for item in maps):
-            maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
-        named = [
-            item for item in maps if (item.name == wanted if wanted else item.name.startswith(self.operand.config_map))
-        ]
-        for item in named or maps:
-            yield from self._of_map(item, is_named=bool(named))
-        for part in self.operator.settings:
-            for key, value in inside(part.body, self.operand.section, "config", "data").items():
-                at = part.at / (self.operand.section, "config", "data", key)
-                yield from self._parsed(at, key, value, part.source)
-        for document in dump.others:
-            body = mapping(document.data)
-            if self.operand.is_file(body) and not is_settings(body):
-                path = document.file.path
-                yield ConfigFile(
-                    document.origin,
-                    path.rpartition("/")[2].partition(".")[0],
-                    body,
-                    f"file of the {self.operand.called} ({path})",
-                )
-
-    def _of_map(self, config_map: Item, *, is_named: bool) -> Iterator[ConfigFile]:
-        for key, value in inside(config_map.body, "data").items():
-            is_read = is_named and self.operand.key in ("", key)
-            if is_read or self._may_be(value):
-                yield from self._parsed(config_map.at / "data" / key, key, value, config_map.source, config_map.name)
-
-    def _may_be(self, value: object) -> bool:
-        """Whether a text of some ConfigMap is meant to be such a file."""
-        if not isinstance(value, str) or not any(word in value for word in self.operand.begins):
-            return False
-        bodies = read_text(value)
-        if bodies:
-            return self.operand.is_file(mapping(bodies[0]))
-        return value.lstrip().startswith(("version:", *self.operand.begins))
-
-    def _parsed(self, at: Origin, key: str, value: object, source: str, owner: str = "") -> Iterator[ConfigFile]:
-        if isinstance(value, Mapping):
-            yield ConfigFile(at, key, mapping(value), source, owner)
-        elif isinstance(value, str) and is_yaml(value):
-            bodies = read_text(value)
-            yield ConfigFile(at, key, mapping(bodies[0]) if bodies else {}, source, owner, is_inline=True)
-        elif isinstance(value, str):
-            self.reports.say("file-not-parsed", at, rule=self.operand.rule.code, key=key, source=source)
-
-
 _METHODS: Final = ("mps", "timeSlicing")
 """MPS wins where both are there (`api/config/v1` of NVIDIA/k8s-device-plugin)."""
 
 
 class Loss(NamedTuple):
-    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them by itself."""
+    """A part of a file that no policy says; NVIDIA's program refuses or drops it by itself where it ``is_inert``."""
 
     route: Path
     message: str

@@ -59,9 +59,22 @@ def group(
         alike.setdefault(key, []).append(machine)
     taken = {claim.pool for claim in claims}
     for found in alike.values():
-        name = found[0].pool or _free(_name(found[0]), taken)
+        first, wish = found[0], _name(found[0])
+        names = chain((wish,), (f"{wish}-{number}" for number in count(2)))
+        name = first.pool or next(one for one in names if one not in taken)
         taken.add(name)
-        yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
+        taints = Counter(taint for machine in found for taint in machine.taints)
+        selector = selector_of(first) if are_labelled_by_others else {}
+        part = Part(
+            at=first.at,
+            source=first.source,
+            labels=first.labels,
+            taints=tuple(sorted(taint for taint, number in taints.items() if number == len(found))),
+            names=() if selector else tuple(sorted(machine.name for machine in found)),
+            selector=selector,
+            count=len(found),
+        )
+        yield Group(name, Claim(name, (part,)), tuple(found))
 
 
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
@@ -86,22 +99,6 @@ def selector_of(machine: Machine) -> dict[str, str]:
     return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
 
 
-def _part(machines: Sequence[Machine], *, is_selected: bool) -> Part:
-    """Return the labels and taints that alike nodes share."""
-    first = machines[0]
-    taints = Counter(taint for machine in machines for taint in machine.taints)
-    selector = selector_of(first) if is_selected else {}
-    return Part(
-        at=first.at,
-        source=first.source,
-        labels=first.labels,
-        taints=tuple(sorted(taint for taint, number in taints.items() if number == len(machines))),
-        names=() if selector else tuple(sorted(machine.name for machine in machines)),
-        selector=selector,
-        count=len(machines),
-    )
-
-
 _NAMED_WELL: Final = 40
 
 
@@ -124,11 +121,6 @@ def _name(machine: Machine) -> str:
     shared = policy_name(key) if key and not told else ""
     mark = told or shared
     return "-".join(filter(None, (product, mark if mark != product else "")))[:_NAMED_WELL].strip("-")
-
-
-def _free(name: str, taken: set[str]) -> str:
-    tries = chain((name,), (f"{name}-{number}" for number in count(2)))
-    return next(found for found in tries if found not in taken)
 
 
 # --- Models --------------------------------------------------------------------------------------------------------
@@ -172,26 +164,12 @@ def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], 
         devices |= {device for found in pools for part in found.claim.parts for device in part.devices}
         spec = dict(described(labels, products, devices))
         draft = Draft("Gpu", name, spec, tuple(machine.source for machine in machines[:1]))
-        _tell_of_model(draft, machines, reports)
+        missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in spec]
+        if missing and machines:
+            at, names = machines[0].at / "metadata" / "labels", [f"`{field}`" for field in missing]
+            help_ = f"write {', '.join(names)} into policies/gpus/{name}.yaml"
+            if "pci" in missing:
+                help_ = f"`pci` is what `lspci -nn -d 10de:` prints there; {help_}"
+            fields = " and no ".join(names)
+            reports.say("model-in-part", at, draft.title, fields=fields, first=machines[0], help=help_)
         yield draft
-
-
-def _tell_of_model(draft: Draft, machines: Sequence[Machine], reports: Reports) -> None:
-    missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
-    if not missing or not machines:
-        return
-    first = machines[0]
-    help_ = "".join(
-        (
-            "`pci` is what `lspci -nn -d 10de:` prints there; " if "pci" in missing else "",
-            f"write {', '.join(f'`{field}`' for field in missing)} into policies/gpus/{draft.name}.yaml",
-        )
-    )
-    reports.say(
-        "model-in-part",
-        first.at / "metadata" / "labels",
-        draft.title,
-        fields=" and no ".join(f"`{field}`" for field in missing),
-        first=first,
-        help=help_,
-    )

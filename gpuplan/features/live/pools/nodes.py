@@ -67,19 +67,15 @@ _ID: Final = regex(r"[0-9a-f]{4}")
 
 def devices_by_node(dump: Dump) -> Mapping[str, frozenset[str]]:
     """Return the PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
-    found: dict[str, frozenset[str]] = {}
+    by_node: dict[str, frozenset[str]] = {}
     for item in dump.of_kind(_NFD, "NodeFeature"):
         node = item.labels.get(_NODE_OF_FEATURE, item.name)
         parts = inside(item.body, "spec", "features", "instances", "pci.device")
         elements = [inside(mapping(element), "attributes") for element in sequence(parts.get("elements"))]
-        found[node] = frozenset(filter(None, map(_device, elements)))
-    return found
-
-
-def _device(attributes: Mapping[str, object]) -> str:
-    vendor, device = text(attributes.get("vendor")), text(attributes.get("device"))
-    is_board = text(attributes.get("class")).startswith("03")
-    return f"10de:{device}" if is_board and vendor == "10de" and _ID.fullmatch(device) else ""
+        boards = [found for found in elements if text(found.get("class")).startswith("03")]
+        ids = [text(board.get("device")) for board in boards if board.get("vendor") == "10de"]
+        by_node[node] = frozenset(f"10de:{device}" for device in ids if _ID.fullmatch(device))
+    return by_node
 
 
 def devices_of_labels(labels: Iterable[str]) -> frozenset[str]:
@@ -156,6 +152,7 @@ class Machine(Value):
 
 
 _DIGITS: Final = 5
+_GPUS: Final = f"{GPU_RESOURCE}."
 
 
 class Machines(NamedTuple):
@@ -171,44 +168,34 @@ def read_machines(dump: Dump) -> Machines:
     applied: dict[str, Machine] = {}
     devices = devices_by_node(dump)
     for item in dump.of_kind("", "Node"):
-        machine = _machine(item, devices.get(item.name, frozenset()))
+        status = inside(item.body, "status")
+        resources = mapping(status.get("allocatable")) or mapping(status.get("capacity"))
+        ours = [key for key in resources if key == GPU_RESOURCE or key.startswith((_GPUS, MIG_RESOURCES))]
+        counts = {key: str(resources[key]) for key in ours}
+        machine = Machine(
+            at=item.at,
+            name=item.name,
+            labels=item.labels,
+            taints=tuple(sorted(read_taints(inside(item.body, "spec").get("taints")))),
+            published={key: int(n) for key, n in counts.items() if n.isdigit() and len(n) < _DIGITS and int(n)},
+            devices=devices.get(item.name) or devices_of_labels(item.labels),
+            source=item.source,
+            is_partial="status" not in item.body,
+        )
         if machine.has_gpus and machine.name:
             (applied if machine.is_partial else live).setdefault(machine.name, machine)
     return Machines(dict(sorted(live.items())), dict(sorted(applied.items())))
 
 
-def _machine(node: Item, devices: frozenset[str]) -> Machine:
-    status = inside(node.body, "status")
-    resources = mapping(status.get("allocatable")) or mapping(status.get("capacity"))
-    return Machine(
-        at=node.at,
-        name=node.name,
-        labels=node.labels,
-        taints=tuple(sorted(_taints(inside(node.body, "spec").get("taints")))),
-        published={key: count for key, value in resources.items() if (count := _count(key, value))},
-        devices=devices or devices_of_labels(node.labels),
-        source=node.source,
-        is_partial="status" not in node.body,
-    )
-
-
-def _count(resource: str, value: object) -> int:
-    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", MIG_RESOURCES))
-    written = str(value)
-    return int(written) if is_ours and written.isdigit() and len(written) < _DIGITS else 0
-
-
-def _taints(written: object) -> Iterator[Taint]:
-    effects = {effect.value for effect in Effect}
-    for part in map(mapping, sequence(written)):
-        key, effect = text(part.get("key")), text(part.get("effect"))
-        if key and effect in effects and not key.startswith(PASSING_TAINTS):
-            yield key, effect, text(part.get("value"))
-
-
 def read_taints(written: object) -> tuple[Taint, ...]:
-    """Return the taints of an object that says which ones nodes are to have."""
-    return tuple(_taints(written))
+    """Return the taints of a node, or of an object that says which ones nodes are to have."""
+    effects, parts = {effect.value for effect in Effect}, map(mapping, sequence(written))
+    taints = [(text(part.get("key")), text(part.get("effect")), text(part.get("value"))) for part in parts]
+    return tuple(
+        (key, effect, value)
+        for key, effect, value in taints
+        if key and effect in effects and not key.startswith(PASSING_TAINTS)
+    )
 
 
 Labels = Mapping[str, str]
@@ -244,9 +231,9 @@ class Part(Value):
             return machine.name in self.names
         if machine.name in self.except_names:
             return False
-        return (bool(self.pattern) and _matches(self.pattern, machine.name)) or (
-            bool(self.selector) and self.selector.items() <= machine.labels.items()
-        )
+        compiled = _compiled(self.pattern) if self.pattern else None
+        is_selected = bool(self.selector) and self.selector.items() <= machine.labels.items()
+        return is_selected or (compiled is not None and compiled.fullmatch(machine.name) is not None)
 
 
 class Claim(Value):
@@ -265,11 +252,6 @@ class Kept(NamedTuple):
 
     name: str
     part: Part
-
-
-def _matches(pattern: str, name: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is not None and compiled.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -329,7 +311,13 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
     """Return the part with what one term says of its nodes."""
     expressions = inside(feature, "matchExpressions")
     if feature.get("feature") == "pci.device":
-        return replace(part, devices=part.devices | frozenset(_devices(expressions)))
+        vendor, model = (
+            next(iter(_names(inside(expressions, f"subsystem_{field}").get("value"))), "")
+            for field in ("vendor", "device")
+        )
+        behind = f"/{vendor}:{model}" if vendor and model else ""  # as `lspci -nn` prints ids
+        ids = _names(inside(expressions, "device").get("value"))
+        return replace(part, devices=part.devices | {f"10de:{device}{behind}" for device in ids})
     name = inside(expressions, "nodename")
     values = tuple(value for value in sequence(name.get("value")) if isinstance(value, str))
     match name.get("op"):
@@ -343,15 +331,6 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
             return part
 
 
-def _devices(expressions: Mapping[str, object]) -> Iterator[str]:
-    """Yield the boards that a term asks for, as `lspci -nn` prints their ids."""
-    vendor, model = (
-        next(iter(_names(inside(expressions, f"subsystem_{part}").get("value"))), "") for part in ("vendor", "device")
-    )
-    behind = f"/{vendor}:{model}" if vendor and model else ""
-    yield from (f"10de:{device}{behind}" for device in _names(inside(expressions, "device").get("value")))
-
-
 # --- Tables ------------------------------------------------------------------------------------------------------
 
 
@@ -361,26 +340,22 @@ def _of_tables(dump: Dump) -> Iterator[Claim]:
         for index, written in enumerate(sequence(mapping(document.data).get("nodeGroups"))):
             row = mapping(written)
             if pool := text(row.get("pool")):
-                at = document.origin / "nodeGroups" / index
-                rows.setdefault(pool, []).append(_row(at, f"table of node groups ({document.file.path})", row))
+                part = Part(
+                    at=document.origin / "nodeGroups" / index,
+                    source=f"table of node groups ({document.file.path})",
+                    labels=_texts(row.get("labels")),
+                    taints=read_taints(row.get("taints")),
+                    names=_names(row.get("names")),
+                    pattern=text(row.get("namePattern")),
+                    except_names=_names(row.get("exceptNames")),
+                    selector=_texts(row.get("selector")),
+                    count=_number(row.get("nodes")),
+                    gpus_per_node=_number(row.get("gpusPerNode")),
+                    gpu=text(row.get("gpu")),
+                )
+                rows.setdefault(pool, []).append(part)
     for pool, parts in rows.items():
         yield Claim(pool, tuple(parts[:2]))
-
-
-def _row(at: Origin, source: str, row: Mapping[str, object]) -> Part:
-    return Part(
-        at=at,
-        source=source,
-        labels=_texts(row.get("labels")),
-        taints=read_taints(row.get("taints")),
-        names=_names(row.get("names")),
-        pattern=text(row.get("namePattern")),
-        except_names=_names(row.get("exceptNames")),
-        selector=_texts(row.get("selector")),
-        count=_number(row.get("nodes")),
-        gpus_per_node=_number(row.get("gpusPerNode")),
-        gpu=text(row.get("gpu")),
-    )
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -394,19 +369,14 @@ def _of_nodes(machines: Iterable[Machine]) -> Iterator[Claim]:
             marks = tuple(sorted(machine.labels.items()))
             pools.setdefault(machine.pool, {}).setdefault(marks, []).append(machine)
     for pool, groups in pools.items():
-        parts = [_part_of(found) for found in groups.values()]
+        firsts = [(found[0], tuple(machine.name for machine in found)) for found in groups.values()]
+        parts = [Part(first.at, first.source, first.labels, first.taints, names) for first, names in firsts]
         yield Claim(pool, tuple(sorted(parts, key=lambda part: _is_moved(pool, part)))[:2])
 
 
 def _is_moved(pool: str, part: Part) -> bool:
     key = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
     return key.endswith(ROLLOUT_SUFFIX) or (key != pool and not part.labels.get(MIG_CONFIG_LABEL))
-
-
-def _part_of(machines: list[Machine]) -> Part:
-    first = machines[0]
-    names = tuple(machine.name for machine in machines)
-    return Part(first.at, first.source, first.labels, first.taints, names)
 
 
 # --- Any shape ---------------------------------------------------------------------------------------------------

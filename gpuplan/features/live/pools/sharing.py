@@ -16,14 +16,13 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.plugin_configs import pool_of
 from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
+from gpuplan.features.live.clusters.operators import Operator
 from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.operator import Operator
-from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlabelled
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
-from gpuplan.features.live.pools.layouts import Layouts, Use
-from gpuplan.features.live.pools.nodes import Machine, Part
+from gpuplan.features.live.pools.layouts import Entry, Layouts, Use, profiles_of, read_unlabelled
+from gpuplan.features.live.pools.nodes import Part
 from gpuplan.features.live.pools.surroundings import Surroundings
 
 Spec = dict[str, Any]
@@ -88,25 +87,30 @@ class Sharing:
             board = self.boards[found.pool]
             if board is None or board.gpu is None:
                 continue
+            gpu = board.gpu
+            by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
+            stated = max((part.gpus_per_node for part in found.claim.parts), default=0)
             for part in found.claim.parts:
                 if name := self._entry_of(found, part):
                     named = part.labels.get(MIG_CONFIG_LABEL)
-                    own = [machine for machine in found.machines if machine.labels.get(MIG_CONFIG_LABEL) == named]
+                    own = (machine for machine in found.machines if machine.labels.get(MIG_CONFIG_LABEL) == named)
+                    published = next((machine.published for machine in own), {})
                     yield Use(
                         pool=found.pool,
-                        gpu=board.gpu,
+                        gpu=gpu,
                         entry=name,
                         nodes=len(part.names) or part.count or len(found.machines),
-                        gpus_per_node=_counted(found),
-                        published=_instances(board.gpu, own[0]) if own else {},
-                        old_names=_old_names(board.gpu, own[0]) if own else frozenset(),
+                        gpus_per_node=stated or max((machine.counted for machine in found.machines), default=0),
+                        published={by_suffix[key]: n for key, n in published.items() if key in by_suffix},
+                        old_names=frozenset(old for old in gpu.legacy_names if mig_resource(old) in published),
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
     def _entry_of(self, group: Group, part: Part) -> str:
         """Return the entry that nodes name, or that has what they publish."""
         unlabelled = self._unlabelled.get(group.pool)
-        return _config_name(part) or (unlabelled.entry if unlabelled else "")
+        named = part.labels.get(MIG_CONFIG_LABEL, "")
+        return named if named not in ("", ALL_DISABLED) else unlabelled.entry if unlabelled else ""
 
     def _of_part(self, group: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
@@ -120,16 +124,9 @@ class Sharing:
         name = self._entry_of(group, part)
         if name and gpu is None and self.boards[group.pool] is not None:
             board = self.boards[group.pool]
-            called = board.name if board else ""
-            self.reports.say(
-                "entry-on-unknown-model",
-                part.at,
-                f"Pool {group.pool}",
-                f"Gpu {called}",
-                called=called,
-                found=group,
-                name=name,
-            )
+            called, say = board.name if board else "", self.reports.say
+            whose = f"Pool {group.pool}", f"Gpu {called}"
+            say("entry-on-unknown-model", part.at, *whose, called=called, found=group, name=name)
         use = self._by_entry.get((group.pool, name))
         unlabelled = self._unlabelled.get(group.pool)
         mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
@@ -161,27 +158,6 @@ class Sharing:
 _NONE: Final = Configuration("", None, ())
 
 
-def _config_name(part: Part) -> str:
-    name = part.labels.get(MIG_CONFIG_LABEL, "")
-    return "" if name == ALL_DISABLED else name
-
-
-def _counted(group: Group) -> int:
-    stated = max((part.gpus_per_node for part in group.claim.parts), default=0)
-    return stated or max((machine.counted for machine in group.machines), default=0)
-
-
-def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
-    """Return the MIG devices that a node publishes, by profile."""
-    by_suffix = {mig_resource(profile.name): profile.name for profile in gpu.profiles}
-    return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
-
-
-def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
-    """Names of another driver by which a node publishes MIG devices."""
-    return frozenset(name for name in gpu.legacy_names if mig_resource(name) in machine.published)
-
-
 class Keys:
     """The keys that nodes name, of pools that are ``shared`` so."""
 
@@ -204,13 +180,8 @@ class Keys:
         if self._meanings.get(shared.key) == _content(shared):
             return {"devicePluginConfig": shared.key}
         file = self.files.get(shared.key)
-        self.reports.say(
-            "one-file-for-several-ways",
-            file.at if file else group.claim.first.at,
-            f"Pool {group.pool}",
-            found=group,
-            shared=shared,
-        )
+        at = file.at if file else group.claim.first.at
+        self.reports.say("one-file-for-several-ways", at, f"Pool {group.pool}", found=group, shared=shared)
         return {}
 
     def _is_foreign(self, pool: str, key: str) -> bool:
@@ -252,17 +223,13 @@ class Keys:
                 used = {resource for part in readers for resource in _divided(part)}
                 left = [resource for resource in (method.replicas if method else {}) if resource not in used]
                 if left and method is not None:
-                    self.reports.say(
-                        "undivided-resources",
-                        file.place(*method.route, "resources"),
-                        *[
-                            f"Pool {found.pool}"
-                            for found in self.groups
-                            if found.claim.first.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) == key
-                        ],
-                        key=key,
-                        resources=joined([f"`{name}`" for name in left]),
-                    )
+                    named = [
+                        f"Pool {found.pool}"
+                        for found in self.groups
+                        if found.claim.first.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) == key
+                    ]
+                    at, resources = file.place(*method.route, "resources"), joined([f"`{name}`" for name in left])
+                    self.reports.say("undivided-resources", at, *named, key=key, resources=resources)
             elif not file.owner.startswith(device_plugin.CONFIG_MAP):
                 unused.append(file)
         if unused:

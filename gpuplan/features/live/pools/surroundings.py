@@ -34,7 +34,11 @@ class Surroundings:
         self._dump = dump
         self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
         self._members = {
-            item.name: frozenset(machine.name for machine in machines if _selects(item, machine))
+            item.name: frozenset(
+                machine.name
+                for machine in machines
+                if inside(item.body, "spec", "nodeLabels").items() <= dict(machine.labels).items()
+            )
             for item in self._flavors
         }
         self._granted = _granted(dump)
@@ -109,35 +113,23 @@ class Surroundings:
 
     def of_pool(self, pool: str, machines: Sequence[Machine]) -> dict[str, Any]:
         """Fields of a pool, in their order; empty ones are not said."""
-        return {
-            "placement": self._placement(pool),
-            "topology": self._topology(pool, machines),
-            "fallback": self._fallbacks.get(pool),
-            "driver": self._driver(pool),
-        }
-
-    def _placement(self, pool: str) -> str | None:
-        for shard in self._dump.of_kind(_KAI, "SchedulingShard"):
-            if value_at(shard.body, ("spec", "partitionLabelValue")) == pool:
-                found = text(value_at(shard.body, ("spec", "placementStrategy", "gpu")))
-                return found if found in ("binpack", "spread") else None
-        return None
-
-    def _topology(self, pool: str, machines: Sequence[Machine]) -> list[str]:
+        shards = [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "SchedulingShard")]
+        shard = next((spec for spec in shards if spec.get("partitionLabelValue") == pool), {})
+        placement = text(inside(shard, "placementStrategy").get("gpu"))
         flavor = self._find_flavor(pool, machines)
         named = text(inside(flavor.body, "spec").get("topologyName")) if flavor else ""
         kueues = self._dump.find(_KUEUE, "Topology", named) if named else None
         found = kueues or self._dump.find(_KAI, "Topology", pool)
         levels = sequence(inside(found.body, "spec").get("levels")) if found else ()
-        return [label for level in levels if (label := text(mapping(level).get("nodeLabel")))]
-
-    def _driver(self, pool: str) -> dict[str, str]:
-        for item in self._dump.of_kind("nvidia.com", "NVIDIADriver"):
-            spec = inside(item.body, "spec")
-            if inside(spec, "nodeSelector").get(POOL_LABEL) == pool:
-                version, modules = text(spec.get("version")), text(spec.get("kernelModuleType"))
-                return {**({"version": version} if version else {}), **({"kernelModules": modules} if modules else {})}
-        return {}
+        drivers = [inside(item.body, "spec") for item in self._dump.of_kind("nvidia.com", "NVIDIADriver")]
+        own = next((spec for spec in drivers if inside(spec, "nodeSelector").get(POOL_LABEL) == pool), {})
+        driver = {"version": text(own.get("version")), "kernelModules": text(own.get("kernelModuleType"))}
+        return {
+            "placement": placement if placement in ("binpack", "spread") else None,
+            "topology": [label for level in levels if (label := text(mapping(level).get("nodeLabel")))],
+            "fallback": self._fallbacks.get(pool),
+            "driver": {field: value for field, value in driver.items() if value},
+        }
 
     def claimed_profiles(self, gpu: Gpu) -> list[str]:
         """Return the profiles of a model that pods may claim."""
@@ -152,23 +144,15 @@ class Surroundings:
         if FRACTION in granted:
             return True
         is_granted_elsewhere = any(FRACTION in found for found in self._granted.values())
-        return GPU_RESOURCE not in granted and not is_granted_elsewhere and self._shares_gpus()
-
-    def _shares_gpus(self) -> bool:
-        """Whether KAI-Scheduler is told to."""
-        values = [mapping(document.data) for document in self._dump.others]
+        values = [mapping(document.data) for document in self._dump.others]  # where KAI-Scheduler is told to
         values += [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "Config")]
         values += [inside(item.body, "spec", "values") for item in self._dump.of_kind(_HELM, "HelmRelease")]
-        return any(inside(part, "global").get("gpuSharing") is True for part in values)
+        shares = any(inside(part, "global").get("gpuSharing") is True for part in values)
+        return shares and GPU_RESOURCE not in granted and not is_granted_elsewhere
 
 
 _NVIDIA: Final = "nvidia.com/"
 _HELM: Final = "helm.toolkit.fluxcd.io"
-
-
-def _selects(flavor: Item, machine: Machine) -> bool:
-    wanted = inside(flavor.body, "spec", "nodeLabels")
-    return wanted.items() <= dict(machine.labels).items()
 
 
 _PLENTY: Final = {"cpu": PLENTY[Counted.CPU] // 1000, "memory": PLENTY[Counted.MEMORY]}
@@ -201,17 +185,12 @@ def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:
     """Return by pool the units that parameters of gpuplan's admission policies grant to namespaces."""
     found: dict[str, frozenset[str]] = {}
-    for pool, what in _grants(dump):
-        found[pool] = found.get(pool, frozenset()) | {what}
-    return found
-
-
-def _grants(dump: Dump) -> Iterator[tuple[str, str]]:
     for item in dump.of_kind("", "ConfigMap"):
-        for line in text(inside(item.body, "data").get("grants")).splitlines():
-            words = line.split()
-            if len(words) > 1 and item.name.startswith("grants-"):
-                yield words[0], words[1]
+        lines = text(inside(item.body, "data").get("grants")).splitlines() if item.name.startswith("grants-") else ()
+        for words in map(str.split, lines):
+            if len(words) > 1:
+                found[words[0]] = found.get(words[0], frozenset()) | {words[1]}
+    return found
 
 
 _ARGOCD: Final = "argoproj.io"
@@ -252,23 +231,20 @@ def _windows(dump: Dump, application: Item) -> Iterator[dict[str, Any]]:
 
 
 def _guard(dump: Dump, pool: str) -> dict[str, Any]:
-    for job in dump.of_kind("batch", "Job"):
-        if job.labels.get(_NAME_LABEL) != _GUARD or job.labels.get(POOL_LABEL) != pool:
+    jobs, maps = (
+        [item for item in items if (item.labels.get(_NAME_LABEL), item.labels.get(POOL_LABEL)) == (_GUARD, pool)]
+        for items in (dump.of_kind("batch", "Job"), dump.of_kind("", "ConfigMap"))
+    )
+    route = ("spec", "template", "spec", "containers", 0, "image")
+    image = text(value_at(jobs[0].body, route)) if jobs else ""
+    timeout: dict[str, str] = {}
+    for item in maps:
+        try:
+            settings = mapping(json.loads(text(inside(item.body, "data").get("settings.json"))))
+        except (ValueError, RecursionError):
             continue
-        route = ("spec", "template", "spec", "containers", 0, "image")
-        image, seconds = text(value_at(job.body, route)), _timeout(dump, pool)
-        timeout = {"timeout": f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"} if seconds else {}
-        return {"guard": {"image": image, **timeout}} if image else {}
-    return {}
-
-
-def _timeout(dump: Dump, pool: str) -> int:
-    for item in dump.of_kind("", "ConfigMap"):
-        if item.labels.get(_NAME_LABEL) == _GUARD and item.labels.get(POOL_LABEL) == pool:
-            try:
-                settings = mapping(json.loads(text(inside(item.body, "data").get("settings.json"))))
-            except (ValueError, RecursionError):
-                continue
-            seconds = settings.get("timeoutSeconds")
-            return seconds if type(seconds) is int and seconds > 0 else 0
-    return 0
+        seconds = settings.get("timeoutSeconds")
+        if type(seconds) is int and seconds > 0:
+            timeout = {"timeout": f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"}
+        break
+    return {"guard": {"image": image, **timeout}} if image else {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
@@ -28,28 +26,18 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
         found, reports = kueue.read(dump, plan)
     else:
         found, reports = kai.read(dump, plan)
-    used = _used([queue for queue, _ in found], frozenset(_labelled(dump)))
+    # Namespaces name tenants, and so do the parameters of gpuplan's admission.
+    labelled = {item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace")}
+    parameters = [item for item in dump.of_kind("", "ConfigMap") if item.namespace == SYSTEM_NAMESPACE]
+    labelled |= {text(inside(item.body, "data").get("tenant")) for item in parameters}
+    above = {queue.tenant: queue.parent for queue, _ in found}
+    used: set[str] = set()
+    for queue, _ in found:
+        tenant = queue.tenant if queue.namespaces or queue.tenant in labelled else ""
+        while tenant and tenant not in used:
+            used.add(tenant)
+            tenant = above[tenant]
     for queue, item in found:
         if queue.tenant not in used and item is not None:
             reports.about("unused-queue", item)
     return tuple(queue for queue, _ in found if queue.tenant in used), tuple(reports.diagnostics)
-
-
-def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
-    """Return the tenants that have namespaces, and those above them."""
-    above = {queue.tenant: queue.parent for queue in queues}
-    found: set[str] = set()
-    for queue in queues:
-        tenant = queue.tenant if queue.namespaces or queue.tenant in labelled else ""
-        while tenant and tenant not in found:
-            found.add(tenant)
-            tenant = above[tenant]
-    return found
-
-
-def _labelled(dump: Dump) -> Iterator[str]:
-    """Yield the tenants that namespaces, or the parameters of gpuplan's admission, name."""
-    yield from (item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace"))
-    for item in dump.of_kind("", "ConfigMap"):
-        if item.namespace == SYSTEM_NAMESPACE:
-            yield text(inside(item.body, "data").get("tenant"))

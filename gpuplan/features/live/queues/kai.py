@@ -9,7 +9,7 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.backends.namespaces import QUOTA
-from gpuplan.compiler.base.plain import inside, mapping, text
+from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import parse_quantity
@@ -90,7 +90,13 @@ class _Reader:
             for item in held.items
         }
         self.owners = self._find_owners()
-        self.pools = {_shard(item): self._pools(_shard(item)) for item in self.items.values()}
+        shards = dict.fromkeys(map(_shard, self.items.values()))
+        of_pools: dict[str, str] = {}  # what nobody labelled is of the shard that has no value
+        for pool in plan.pools:
+            nodes = self.matching.nodes_of(pool)
+            unlabelled = pool.name if pool.name in shards else ""
+            of_pools[pool.name] = nodes[0].labels.get(NODE_POOL_LABEL, "") if nodes else unlabelled
+        self.pools = {shard: [pool for pool in plan.pools if of_pools[pool.name] == shard] for shard in shards}
 
     def queues(self) -> Iterator[Read]:
         above = {tenant: self._parent(tenant) for tenant in self.tenants}
@@ -163,20 +169,9 @@ class _Reader:
         found = [(held, self.tenant_of[name]) for held, name in above if name]
         for held, parent in found[1:]:
             if parent != found[0][1]:
-                self.reports.about(
-                    "other-parent-in-shard", held.whole, "spec", "parentQueue", first=found[0][1], parent=parent
-                )
+                at = held.whole.at / "spec" / "parentQueue"
+                self.reports.about("other-parent-in-shard", held.whole, at=at, first=found[0][1], parent=parent)
         return found[0][1] if found else ""
-
-    def _pools(self, shard: str) -> Sequence[Pool]:
-        """Return the pools of a shard. What nobody labelled is of the one that has no value."""
-        labelled = {pool.name: self._shard_of(pool) for pool in self.plan.pools}
-        return [pool for pool in self.plan.pools if labelled[pool.name] == shard]
-
-    def _shard_of(self, pool: Pool) -> str:
-        if nodes := self.matching.nodes_of(pool):
-            return nodes[0].labels.get(NODE_POOL_LABEL, "")
-        return pool.name if any(_shard(item) == pool.name for item in self.items.values()) else ""
 
     # --- Numbers
 
@@ -186,15 +181,11 @@ class _Reader:
         for shard, held in self.tenants[tenant].items():
             pools = self.pools[shard]
             if not pools:
-                self.reports.say(
-                    "queue-of-no-pool",
-                    held.whole.at / "metadata" / "labels" / NODE_POOL_LABEL if shard else held.whole.at,
-                    held.whole.identity,
-                    item=held.whole,
-                    label=f"no node with GPUs has `{NODE_POOL_LABEL}: {shard}`"
-                    if shard
-                    else "all nodes are in other shards",
-                )
+                at, label = held.whole.at, "all nodes are in other shards"
+                if shard:
+                    at = at / "metadata" / "labels" / NODE_POOL_LABEL
+                    label = f"no node with GPUs has `{NODE_POOL_LABEL}: {shard}`"
+                self.reports.about("queue-of-no-pool", held.whole, at=at, label=label)
             whole = self._divided(held.whole, pools)
             rest = self._divided(held.rest, pools) if held.rest else {}
             for pool in pools:
@@ -221,9 +212,19 @@ class _Reader:
             self.reports.about("less-than-below", held.whole, "spec", "resources", "gpu")
             more = Bounds(None, None if whole.limit is None else max(whole.limit, gpus_of(pool, below)))
             found = own_bounds(pool, more, rest, below, units=units, may_be_none=not is_needed)
-        if found is None:
-            return self._nearest(pool, held, whole, below, units)
-        return found
+        if found is not None:
+            return found
+        # No units come to the number: the nearest whole ones.
+        largest = max(pool.units, key=lambda unit: unit.capacity, default=None)
+        unit = pool.find_unit(units[0]) if units else largest
+        if unit is None:
+            return {}
+        cost, least = weight(pool, unit) or Ratio(1), below[unit.name].guaranteed if unit.name in below else 0
+        guaranteed = max(int((whole.quota or Ratio(0)) / cost), least)
+        limit = None if whole.limit is None else max(int(whole.limit / cost), guaranteed)
+        label = f"read as {guaranteed} of `{unit.name}`" + ("" if limit is None else f", at most {limit}")
+        self.reports.about("no-whole-units", held.whole, "spec", "resources", "gpu", label=label, pool=pool)
+        return {unit.name: UnitBounds(guaranteed, limit)}
 
     def _granted(self, tenant: str, pool: Pool) -> list[str]:
         """Return the units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
@@ -241,71 +242,40 @@ class _Reader:
         }
         return Capped(amounts, self.plan.cluster.cap is not Cap.GUARANTEED)
 
-    def _nearest(self, pool: Pool, held: _Held, whole: Bounds, below: Found, units: Sequence[str]) -> Found:
-        """Whole units, where the queue has a number that no units come to."""
-        item = held.whole
-        largest = max(pool.units, key=lambda unit: unit.capacity, default=None)
-        unit = pool.find_unit(units[0]) if units else largest
-        if unit is None:
-            return {}
-        cost, inner = weight(pool, unit) or Ratio(1), below.get(unit.name)
-        least = inner.guaranteed if inner else 0
-        guaranteed = max(int((whole.quota or Ratio(0)) / cost), least)
-        limit = None if whole.limit is None else max(int(whole.limit / cost), guaranteed)
-        self.reports.about(
-            "no-whole-units",
-            item,
-            "spec",
-            "resources",
-            "gpu",
-            label=f"read as {guaranteed} of `{unit.name}`" + ("" if limit is None else f", at most {limit}"),
-            pool=pool,
-        )
-        return {unit.name: UnitBounds(guaranteed, limit)}
-
     def _divided(self, queue: Item, pools: Sequence[Pool]) -> Mapping[str, Bounds]:
-        """Divide a queue's numbers among the pools of its shard, in proportion to their capacity."""
-        bounds = self._gpus(queue, pools)
+        """Divide a queue's numbers among the pools of its shard, in proportion to their capacity.
+
+        A missing number is 0, and a limit of 0 lets no pod run.
+        """
+        resources, at = inside(queue.body, "spec", "resources"), queue.at / "spec" / "resources"
+        gpu = inside(resources, "gpu")
+        for field in ("quota", "limit"):
+            if field in gpu and _number(gpu[field]) is None:
+                self.reports.about("no-number", queue, at=at / "gpu" / field, field=field)
+        quota, limit = _number(gpu.get("quota")) or Ratio(0), _number(gpu.get("limit"))
+        if limit is None:
+            if resources:
+                self.reports.about("no-limit", queue, at=(at / "gpu").key)
+            limit = Ratio(-1) if quota < 0 else quota
+        for counted in _COMPUTE if resources else ():
+            written = inside(resources, counted.value)
+            if _number(written.get("limit")) is None:
+                # What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-
+                # Scheduler v0.20.1).
+                label = "read as if it were the `quota`" if written else "read as without a bound"
+                place = at / counted.value if written else at
+                self.reports.about("no-compute-limit", queue, at=place.key, counted=counted, label=label)
+        bounds = Bounds(self._unlimited(queue, pools) if quota < 0 else quota, None if limit < 0 else limit)
         weights = {pool.name: _capacity(pool) for pool in pools}
         total = sum(weights.values(), Ratio(0))
         if len(pools) < 2 or not total:
             return dict.fromkeys(weights, bounds)
         if bounds.quota or bounds.limit is not None:
             self.reports.about("one-quota-for-shard", queue, "spec", pools=joined([f"`{name}`" for name in weights]))
-        quota = None if bounds.quota is None else portion_of(int(bounds.quota), weights, total)
-        limit = None if bounds.limit is None else portion_of(int(bounds.limit), weights, total)
-        return {
-            name: Bounds(None if quota is None else Ratio(quota[name]), None if limit is None else Ratio(limit[name]))
-            for name in weights
-        }
-
-    def _gpus(self, queue: Item, pools: Sequence[Pool]) -> Bounds:
-        """Return a queue's numbers, None for no bound; a missing number is 0, and a limit of 0 lets no pod run."""
-        gpu = inside(queue.body, "spec", "resources", "gpu")
-        for field in ("quota", "limit"):
-            if field in gpu and _number(gpu[field]) is None:
-                self.reports.about("no-number", queue, "spec", "resources", "gpu", field, field=field)
-        quota = _number(gpu.get("quota")) or Ratio(0)
-        limit = _number(gpu.get("limit"))
-        if limit is None:
-            if inside(queue.body, "spec", "resources"):
-                self.reports.say("no-limit", (queue.at / "spec" / "resources" / "gpu").key, queue.identity, item=queue)
-            limit = Ratio(-1) if quota < 0 else quota
-        for counted in _COMPUTE if inside(queue.body, "spec", "resources") else ():
-            if _number(inside(queue.body, "spec", "resources", counted.value).get("limit")) is None:
-                # What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-
-                # Scheduler v0.20.1).
-                resources = queue.at / "spec" / "resources"
-                written = mapping(inside(queue.body, "spec", "resources").get(counted.value))
-                self.reports.say(
-                    "no-compute-limit",
-                    (resources / counted.value).key if written else resources.key,
-                    queue.identity,
-                    counted=counted,
-                    item=queue,
-                    label="read as if it were the `quota`" if written else "read as without a bound",
-                )
-        return Bounds(self._unlimited(queue, pools) if quota < 0 else quota, None if limit < 0 else limit)
+        quotas_of, limits_of = (
+            dict.fromkeys(weights) if number is None else portion_of(int(number), weights, total) for number in bounds
+        )
+        return {name: Bounds(_ratio(quotas_of[name]), _ratio(limits_of[name])) for name in weights}
 
     def _unlimited(self, queue: Item, pools: Sequence[Pool]) -> Ratio | None:
         """Return the number that a quota without a bound stands for, or None for all that is within it.
@@ -344,12 +314,27 @@ class _Reader:
             for shard, held in shards.items()
             for pool in self.pools[shard]
         }
+        settings = _settings_of(first.whole)
+        for held in shards.values():
+            if _settings_of(held.whole) != settings:
+                self.reports.about("other-settings-in-shard", held.whole, "spec", first=first.whole)
+        names: dict[str, str] = {}  # those that differ from what gpuplan gives, by the first pool of each shard
+        for shard, held in shards.items():
+            name = held.for_work.name if held.rest else held.for_work.name.removesuffix(".all")
+            for pool in self.pools[shard][:1]:
+                usual = queue_name(tenant, pool.name)
+                if name != usual and TENANT.is_spelt(name):
+                    names[pool.name] = name
+                elif name != usual:
+                    self.reports.about("queue-loses-name", held.for_work, "metadata", "name", name=usual)
+        if names:
+            settings["names"] = {"queues": names}
         return Queue(
             tenant,
             parent,
             tuple(sorted(name for name, owner in self.owners.items() if owner == tenant)),
             quotas(shares, compute),
-            {**self._settings(first.whole, shards), **self._names(tenant, shards)},
+            settings,
             tuple(item.source for item in items),
             self.reports.remarks(*(item.identity for item in items)),
         )
@@ -365,41 +350,9 @@ class _Reader:
         }
         for queue, found in self.work.items():
             for namespace in found if queue in self.tenant_of else ():
-                if owners[namespace] != self.tenant_of[queue]:
-                    self._tell_shared(self.items[queue], namespace, owners[namespace])
+                if (tenant := owners[namespace]) != self.tenant_of[queue]:
+                    self.reports.about("work-in-two-queues", self.items[queue], namespace=namespace, tenant=tenant)
         return owners
-
-    def _settings(self, first: Item, shards: Mapping[str, _Held]) -> dict[str, Any]:
-        """Return the fields of a tenant that its queues say in all pools alike."""
-        found = _settings_of(first)
-        for held in shards.values():
-            if _settings_of(held.whole) != found:
-                self.reports.about("other-settings-in-shard", held.whole, "spec", first=first)
-        return found
-
-    def _names(self, tenant: str, shards: Mapping[str, _Held]) -> dict[str, Any]:
-        """Return the names of queues that differ from those that gpuplan gives, by the first pool of each shard."""
-        found: dict[str, str] = {}
-        for shard, held in shards.items():
-            name = held.for_work.name
-            if held.rest is None and name.endswith(".all"):
-                name = name.removesuffix(".all")
-            for pool in self.pools[shard][:1]:
-                if name == queue_name(tenant, pool.name):
-                    continue
-                if TENANT.is_spelt(name):
-                    found[pool.name] = name
-                else:
-                    self._tell_name(held.for_work, queue_name(tenant, pool.name))
-        return {"names": {"queues": found}} if found else {}
-
-    # --- What cannot be said
-
-    def _tell_shared(self, queue: Item, namespace: str, tenant: str) -> None:
-        self.reports.about("work-in-two-queues", queue, namespace=namespace, tenant=tenant)
-
-    def _tell_name(self, queue: Item, name: str) -> None:
-        self.reports.about("queue-loses-name", queue, "metadata", "name", name=name)
 
 
 KAI_QUEUES: Final = "scheduling.run.ai"
@@ -410,6 +363,10 @@ _OF_CHART: Final = frozenset(("default-parent-queue", "default-queue"))
 _COMPUTE: Final = (Counted.CPU, Counted.MEMORY)
 _MEGABYTE: Final = 1_000_000
 _USUAL_PRIORITY: Final = 100
+
+
+def _ratio(number: int | None) -> Ratio | None:
+    return None if number is None else Ratio(number)
 
 
 def _shard(queue: Item) -> str:

@@ -71,7 +71,9 @@ def _as_said(
     """Return the quotas on these units; None where they come to other numbers."""
     others = {name: part for name, part in below.items() if name not in chosen}
     within = gpus_of(pool, {name: part for name, part in below.items() if name in chosen})
-    beside, other_limit = gpus_of(pool, others), _limit_of(pool, others)
+    beside, is_bounded = gpus_of(pool, others), all(part.limit is not None for part in others.values())
+    limits = (_cost(pool, name) * Ratio(part.limit or 0) for name, part in others.items())
+    other_limit = sum(limits, Ratio(0)) if is_bounded else None
     left = Ratio(0) if whole.quota is None else whole.quota - beside - within
     if rest is not None and not _is_same(left, rest.quota or Ratio(0)):
         return None
@@ -131,11 +133,6 @@ def _as_capped(
 def gpus_of(pool: Pool, bounds: Found) -> Ratio:
     """Return the GPUs that guarantees add up to."""
     return sum((_cost(pool, name) * Ratio(part.guaranteed) for name, part in bounds.items()), Ratio(0))
-
-
-def _limit_of(pool: Pool, bounds: Found) -> Ratio | None:
-    known = [_cost(pool, name) * Ratio(part.limit) for name, part in bounds.items() if part.limit is not None]
-    return sum(known, Ratio(0)) if len(known) == len(bounds) else None
 
 
 def _cost(pool: Pool, name: str) -> Ratio:

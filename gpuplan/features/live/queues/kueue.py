@@ -17,8 +17,7 @@ from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
-from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
+from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of
 from gpuplan.features.live.queues.model import (
     KUEUE_GROUP,
     Matching,
@@ -88,9 +87,16 @@ class _Reader:
         if root:
             self._tell_of_others(root)
         self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.reports)
+        used: dict[str, None] = {}  # the cohorts but the root that queues are in, and those above, the upper ones first
+        for item, _ in self.counting.values():
+            way, above = [], cohort_of(item)
+            while above and above != self.root:
+                way.append(above)
+                above = self.parents.get(above, "")
+            used |= dict.fromkeys(reversed(way))
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
-            for name in self._used()
+            for name in used
             for item in (dump.find(KUEUE_GROUP, "Cohort", name),)
         }
         for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
@@ -104,7 +110,11 @@ class _Reader:
             children.setdefault(holder.parent, []).append(holder)
         sums: dict[str, Mapping[Key, Amount]] = {}
         shares: dict[str, Mapping[Key, Share]] = {}
-        for holder in _upward(children):
+        order, waiting = [], [*children.get("", ())]
+        while waiting:
+            order.append(waiting.pop())
+            waiting += children.get(order[-1].name, ())
+        for holder in reversed(order):
             below = [sums[child.name] for child in children.get(holder.name, ())]
             shares[holder.name] = self._shares(holder, below, holders)
             own = {key: share.guaranteed for key, share in shares[holder.name].items()}
@@ -120,17 +130,6 @@ class _Reader:
         return units_of(pool, key[1]) if pool else []
 
     # --- The tree
-
-    def _used(self) -> Iterable[str]:
-        """Return the cohorts but the root that queues are in, and those above them, the upper ones first."""
-        used: dict[str, None] = {}
-        for item, _ in self.counting.values():
-            way, above = [], cohort_of(item)
-            while above and above != self.root:
-                way.append(above)
-                above = self.parents.get(above, "")
-            used |= dict.fromkeys(reversed(way))
-        return used
 
     def _holders(self) -> Iterator[_Holder]:
         """Cohorts before queues. A queue in the cohort of its own name is what a parent's own namespaces have."""
@@ -270,33 +269,25 @@ class _Reader:
             spec["names"] = names
         for item in holder.items:
             tell_settings(item, self.reports, will_evict=self.will_evict)
-        flavors = {pool: None for pool, _ in shares}
+        sources = (*holder.items, *(found.sources if found else ()))
+        of_units = [
+            UnitShare(pool, max(units, key=lambda unit: unit.capacity), share)  # of two units, as under `single`
+            for key, share in shares.items()
+            if (pool := self.plan.find_pool(key[0])) and (units := self.units(key))
+        ]
+        compute: dict[str, dict[Counted, Share]] = {}
+        for (name, resource), share in shares.items():
+            if resource in _COUNTED:
+                compute.setdefault(name, {})[_COUNTED[resource]] = share
         return Queue(
             holder.name,
             holder.parent,
             found.names if found else (),
-            quotas([*self._units_of(shares)], self._compute(shares, flavors)),
+            quotas(of_units, compute),
             spec,
-            tuple(item.source for item in (*holder.items, *(found.sources if found else ()))),
-            self.reports.remarks(*(item.identity for item in (*holder.items, *(found.sources if found else ())))),
+            tuple(item.source for item in sources),
+            self.reports.remarks(*(item.identity for item in sources)),
         )
-
-    def _units_of(self, shares: Mapping[Key, Share]) -> Iterator[UnitShare]:
-        """Yield the share of each unit; a resource of two units, as under strategy `single`, is of the larger one."""
-        for key, share in shares.items():
-            pool, units = self.plan.find_pool(key[0]), self.units(key)
-            if pool and units:
-                yield UnitShare(pool, max(units, key=lambda unit: unit.capacity), share)
-
-    def _compute(self, shares: Mapping[Key, Share], pools: Iterable[str]) -> Mapping[str, Mapping[Counted, Share]]:
-        return {
-            pool: {
-                _COUNTED[resource]: share
-                for (name, resource), share in shares.items()
-                if (name == pool and resource in _COUNTED)
-            }
-            for pool in pools
-        }
 
     def _tell_free(
         self, promised: Mapping[Key, Amount], holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
@@ -320,8 +311,10 @@ class _Reader:
     ) -> bool:
         """Whether neither its own limit nor one above keeps it from what is nobody's."""
         found = shares[name].get(key)
-        while name and (key not in shares[name] or _borrows(shares[name][key])):
+        share = found
+        while name and (share is None or share.limit is None or share.limit > share.guaranteed):
             name = holders[name].parent
+            share = shares[name].get(key) if name else None
         return found is not None and not name
 
     def _tell_of_others(self, root: Item) -> None:
@@ -330,20 +323,9 @@ class _Reader:
         for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
             for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
                 flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
-                if flavor is None or self.matching.pools_of(node_labels(flavor)):
-                    continue
-                self.reports.about(
-                    "flavor-of-others",
-                    root,
-                    "spec",
-                    "resourceGroups",
-                    index,
-                    "flavors",
-                    number,
-                    "name",
-                    flavor=flavor,
-                    root=root,
-                )
+                if flavor and not self.matching.pools_of(node_labels(flavor)):
+                    route = ("spec", "resourceGroups", index, "flavors", number, "name")
+                    self.reports.about("flavor-of-others", root, *route, flavor=flavor, root=root)
 
     def _tell_idle(self, holder: Item, why: str) -> None:
         self.reports.about("idle-queue", holder, why=why)
@@ -364,10 +346,6 @@ def _weight(holder: Item | None) -> int | float:
     return int(number) if number == int(number) else float(number)
 
 
-def _borrows(share: Share) -> bool:
-    return share.limit is None or share.limit > share.guaranteed
-
-
 def _quota_of_rest(cell: Cell, key: Key) -> Amount:
     """Return the quota of a parent's own queue, or 0 if nothing bounds that queue."""
     is_filled = key[1] in _COUNTED and cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
@@ -376,13 +354,3 @@ def _quota_of_rest(cell: Cell, key: Key) -> Amount:
 
 def _is_new(key: Key, chosen: Iterable[Key]) -> bool:
     return not any(key[1] == resource for _, resource in chosen)
-
-
-def _upward(children: Mapping[str, Sequence[_Holder]]) -> Iterator[_Holder]:
-    """Yield each after those that are part of it."""
-    downward, waiting = [], [*children.get("", ())]
-    while waiting:
-        holder = waiting.pop()
-        downward.append(holder)
-        waiting += children.get(holder.name, ())
-    return reversed(downward)

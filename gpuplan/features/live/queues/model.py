@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 from gpuplan.compiler.base.patterns import regex
@@ -109,12 +110,6 @@ class Share(NamedTuple):
     lendable: Amount
 
 
-def together(one: Share, other: Share) -> Share:
-    """Return the sum of two shares."""
-    limit = None if one.limit is None or other.limit is None else one.limit + other.limit
-    return Share(one.guaranteed + other.guaranteed, limit, one.lendable + other.lendable)
-
-
 class UnitShare(NamedTuple):
     """The share of a tenant in a pool's unit."""
 
@@ -130,29 +125,20 @@ def quotas(
     found: list[dict[str, Any]] = []
     units = [*shares]
     for item in units:
-        pool = item.pool
+        pool, limit = item.pool, item.share.limit
         first = next(other for other in units if other.pool is pool)
         beside = compute.get(pool.name, {}) if item is first else {}
         found.append(
             {
                 "pool": pool.name,
                 **({"unit": item.unit.name} if len(pool.units) > 1 else {}),
-                **_bounds(item.share),
+                "guaranteed": _number(item.share.guaranteed),
+                **({} if limit == item.share.guaranteed else {"limit": "none" if limit is None else _number(limit)}),
+                **({"lendable": _number(lent)} if (lent := item.share.lendable) < item.share.guaranteed else {}),
                 **_beside(pool, [other for other in units if other.pool is pool], beside),
             }
         )
     return tuple(found)
-
-
-def _bounds(share: Share) -> dict[str, Any]:
-    found: dict[str, Any] = {"guaranteed": _number(share.guaranteed)}
-    if share.limit is None:
-        found["limit"] = "none"
-    elif share.limit != share.guaranteed:
-        found["limit"] = _number(share.limit)
-    if share.lendable < share.guaranteed:
-        found["lendable"] = _number(share.lendable)
-    return found
 
 
 def _number(amount: Amount) -> int | float:
@@ -216,15 +202,12 @@ class Matching(Value, eq=False):
     def _nodes(self) -> Mapping[str, Sequence[Item]]:
         found: dict[str, list[Item]] = {}
         for node in self.dump.of_kind("", "Node"):
-            if pool := next(self._places(node), None):
+            pools = self.plan.pools
+            named = (pool for pool in pools if node.name in pool.nodes.names)
+            labelled = (pool for pool in pools if node.labels.get(POOL_LABEL) == pool.name)
+            if pool := next(chain(named, labelled, (pool for pool in pools if _chooses(pool, node))), None):
                 found.setdefault(pool.name, []).append(node)
         return found
-
-    def _places(self, node: Item) -> Iterator[Pool]:
-        """Yield the pool of a node by its name, else by its label, else by what chooses nodes."""
-        yield from (pool for pool in self.plan.pools if node.name in pool.nodes.names)
-        yield from (pool for pool in self.plan.pools if node.labels.get(POOL_LABEL) == pool.name)
-        yield from (pool for pool in self.plan.pools if _chooses(pool, node))
 
 
 def _chooses(pool: Pool, node: Item) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from gpuplan.compiler.base.plain import mapping, sequence, text
@@ -16,8 +17,7 @@ from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.teams.caps import grants_in, read_caps
-from gpuplan.features.live.teams.model import Space, Team
+from gpuplan.features.live.teams.caps import Space, Team, grants_in, read_caps
 
 # --- Members -----------------------------------------------------------------------------------------------------
 
@@ -45,10 +45,13 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
                 _tell_member(reports, team, item, f"gives a Role of namespace `{space.name}`", "roleRef")
                 continue
             for index, subject in enumerate(map(mapping, sequence(item.body.get("subjects")))):
-                if member := _member(subject, space.name, role):
-                    found[member] = item
+                name, kind = text(subject.get("name")), text(subject.get("kind"))
+                account = f"system:serviceaccount:{text(subject.get('namespace')) or space.name}:{name}"
+                members = {"Group": ("group", name), "User": ("user", name), "ServiceAccount": ("user", account)}
+                if name and kind in members:
+                    found[_Member(*members[kind], role)] = item
                 else:
-                    what = f"names a {text(subject.get('kind')) or 'subject'} that is neither a group nor a user"
+                    what = f"names a {kind or 'subject'} that is neither a group nor a user"
                     _tell_member(reports, team, item, what, "subjects", index)
         by_space.append(found)
     everywhere = set(by_space[0]).intersection(*by_space) if by_space else set()
@@ -56,32 +59,16 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
         some = {id(item): item for member, item in found.items() if member not in everywhere}
         for item in some.values():
             _tell_member(reports, team, item, "does not hold in all of the tenant's namespaces", "subjects")
-    return [_entry_of(member) for member in sorted(everywhere)]
+    entries: list[Any] = []
+    for field, name, role in sorted(everywhere):
+        key = "role" if role in _USUAL_ROLES else "clusterRole"
+        entry = {field: name, **({} if role == Role.EDIT else {key: role})}
+        entries.append(name if entry == {"group": name} else entry)
+    return entries
 
 
 _SYSTEM: Final = "system:"
 _USUAL_ROLES: Final = frozenset(Role)
-
-
-def _member(subject: Mapping[str, object], namespace: str, role: str) -> _Member | None:
-    name = text(subject.get("name"))
-    match subject.get("kind"):
-        case "Group" if name:
-            return _Member("group", name, role)
-        case "User" if name:
-            return _Member("user", name, role)
-        case "ServiceAccount" if name:
-            home = text(subject.get("namespace")) or namespace
-            return _Member("user", f"system:serviceaccount:{home}:{name}", role)
-        case _:
-            return None
-
-
-def _entry_of(member: _Member) -> Any:  # noqa: ANN401 - a name, or a mapping
-    if member.role == Role.EDIT and member.field == "group":
-        return member.name
-    role = {} if member.role == Role.EDIT else {"role" if member.role in _USUAL_ROLES else "clusterRole": member.role}
-    return {member.field: member.name, **role}
 
 
 def _tell_member(reports: Reports, team: Team, binding: Item, reason: str, *route: str | int) -> None:
@@ -103,38 +90,26 @@ def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]], repor
         found["podSecurity"] = level.value
     if rdma := sorted(network.get(team.name, ())):
         found["rdma"] = rdma
+    refusing = {
+        (pool.name, unit.asked_as) for pool in plan.pools for unit in pool.units if refuses_more_than_one(pool, unit)
+    }
     most = {
         number
         for parameters in _parameters(team)
         for pool, resource, number in grants_in(parameters)
-        if number != "any" and not _refuses_more(plan, pool, resource)
+        if number != "any" and (pool, resource) not in refusing
     }
     if len(most) == 1 and (number := next(iter(most))).isdecimal():
         found["unitsPerContainer"] = int(number)
-    if period := _grace_period(team):
-        found["gracePeriod"] = period
+    periods = {text(mapping(item.body.get("data")).get("gracePeriod")) for item in _parameters(team)}
+    if len(periods) == 1 and (period := periods.pop()).isdecimal():
+        found["gracePeriod"] = f"{period}s"
     return found
-
-
-def _refuses_more(plan: Plan, name: str, resource: str) -> bool:
-    return any(
-        refuses_more_than_one(pool, unit)
-        for pool in plan.pools
-        if pool.name == name
-        for unit in pool.units
-        if unit.asked_as == resource
-    )
 
 
 def _parameters(team: Team) -> list[Item]:
     """Return the parameters that gpuplan wrote for its admission policies."""
     return [item for item in (*(space.parameters for space in team.spaces), team.labelled) if item]
-
-
-def _grace_period(team: Team) -> str:
-    stated = {text(mapping(item.body.get("data")).get("gracePeriod")) for item in _parameters(team)}
-    number = next(iter(stated)) if len(stated) == 1 else ""
-    return f"{number}s" if number.isdecimal() else ""
 
 
 def _pod_security(team: Team, reports: Reports) -> PodSecurity:
@@ -155,10 +130,8 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
             if enforced not in _LEVELS:
                 reports.say("no-pod-security", at, team.name, namespace=namespace, team=team)
             elif stated[space.name] is not level:
-                facts = at / _ENFORCE, team.name
-                reports.say(
-                    "stricter-than-others", *facts, stated=enforced, level=level, namespace=namespace, team=team
-                )
+                say, place, name = reports.say, at / _ENFORCE, team.name
+                say("stricter-than-others", place, name, stated=enforced, level=level, namespace=namespace, team=team)
             if (version := namespace.labels.get(_VERSION, _NEWEST)) != _NEWEST:
                 reports.say("dated-pod-security", at / _VERSION, team.name, namespace=namespace, version=version)
     return level
@@ -186,7 +159,13 @@ def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mappin
         for team in teams
         if team.is_own
     }
-    known = {key for keys in quotas.values() for key in keys if _is_network(key, gpu_keys)}
+    names = {key: key.removeprefix("requests.") for keys in quotas.values() for key in keys}
+    gpus = (f"{GPU_RESOURCE}.", MIG_RESOURCES)
+    known = {
+        key
+        for key, name in names.items()
+        if key != name and "/" in name and name != GPU_RESOURCE and not name.startswith(gpus) and key not in gpu_keys
+    }
     listed = {
         team.name: frozenset(
             line
@@ -199,12 +178,6 @@ def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mappin
         name: frozenset(key.removeprefix("requests.") for key in known - keys) | listed[name]
         for name, keys in quotas.items()
     }
-
-
-def _is_network(key: str, gpu_keys: frozenset[str]) -> bool:
-    resource = key.removeprefix("requests.")
-    is_gpu = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", MIG_RESOURCES))
-    return key.startswith("requests.") and "/" in resource and not is_gpu and key not in gpu_keys
 
 
 # --- Containers --------------------------------------------------------------------------------------------------
@@ -228,32 +201,20 @@ def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
 
 def _defaults(space: Space) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
-    for item in space.limits:
-        for limits in _of_containers(item):
-            for field, name in _FIELDS.items():
-                for counted in _COUNTED:
-                    value = mapping(limits.get(field)).get(counted.value)
-                    amount = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
-                    if amount is not None:
-                        into = found.setdefault(counted.value, {})
-                        into.setdefault(
-                            name,
-                            (int(amount) if amount.denominator == 1 else float(amount))
-                            if name == "maxRatio"
-                            else str(value),
-                        )
+    every = [mapping(one) for item in space.limits for one in sequence(mapping(item.body.get("spec")).get("limits"))]
+    limits_of = [limits for limits in every if limits.get("type") == "Container"]
+    for limits, (field, name), counted in product(limits_of, _FIELDS.items(), _COUNTED):
+        value = mapping(limits.get(field)).get(counted.value)
+        amount = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
+        if amount is not None:
+            ratio = int(amount) if amount.denominator == 1 else float(amount)
+            found.setdefault(counted.value, {}).setdefault(name, ratio if name == "maxRatio" else str(value))
     capped = read_caps(space.quotas).plain if space.owner else {}
     for name, amounts in found.items():
         is_usual = f"requests.{name}" in capped and amounts.get("request") == DEFAULT_REQUESTS[Counted(name)]
         if amounts.get("request") == amounts.get("limit") or (is_usual and "limit" not in amounts):
             amounts.pop("request", None)
     return {name: amounts for name, amounts in found.items() if amounts}
-
-
-def _of_containers(limit_range: Item) -> Iterator[Mapping[str, object]]:
-    for limits in map(mapping, sequence(mapping(limit_range.body.get("spec")).get("limits"))):
-        if limits.get("type") == "Container":
-            yield limits
 
 
 def _other_fields(limit_range: Item) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The caps of ResourceQuotas, and what work asks for that none of them caps."""
+"""Teams as a dump shows them, the caps of their ResourceQuotas, and what work asks for that none of these caps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import joined, listing, misspelling
+from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.dra import quota_key
 from gpuplan.compiler.planning.grants import FRACTION
@@ -18,8 +18,53 @@ from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
-from gpuplan.features.live.teams.model import Team
+
+
+class Space(Value):
+    """A namespace: its own object and gpuplan's parameters for it, where the dump has them, and what is in it.
+
+    ``owner`` is the tenant that gpuplan wrote it for; empty where nothing says so.
+    """
+
+    name: str
+    owner: str = ""
+    namespace: Item | None = None
+    parameters: Item | None = None
+    quotas: tuple[Item, ...] = ()
+    limits: tuple[Item, ...] = ()
+    bindings: tuple[Item, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All that is read of it."""
+        single = (self.namespace, self.parameters)
+        return (*(item for item in single if item), *self.quotas, *self.limits, *self.bindings)
+
+
+class Team(Value):
+    """A tenant to be. ``labelled`` are gpuplan's parameters for namespaces that have the tenant's label."""
+
+    name: str
+    spaces: tuple[Space, ...] = ()
+    labelled: Item | None = None
+    queue: Queue | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a tenant already: gpuplan wrote the objects of its namespaces."""
+        return self.labelled is not None or any(space.owner for space in self.spaces)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        return tuple(space.name for space in self.spaces)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        items = (*((self.labelled,) if self.labelled else ()), *(item for space in self.spaces for item in space.items))
+        return (*(item.source for item in items), *(self.queue.sources if self.queue else ()))
+
 
 # --- What pools hand out -----------------------------------------------------------------------------------------
 
@@ -164,7 +209,14 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers, reports: Rep
             reports.say("cap-beside-queue", item.at / "spec" / "hard", name, item=item, team=name)
         _capping_nothing(name, item, offers, reports)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
-            _not_imported(name, item, offers, reports)
+            spec = item.at / "spec"
+            others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
+            if _scope(item) is None:
+                field = "scopes" if value_of(item, "scopes") else "scopeSelector"
+                reports.say("quota-of-some-pods", spec / field, name, item=item)
+            elif others:
+                place = (spec / "hard" / others[0]).key
+                reports.say("caps-beside-gpus", place, name, item=item, keys=listing(others))
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
@@ -178,7 +230,10 @@ def _is_of_gpus(key: str, offers: Offers) -> bool:
 
 def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) -> None:
     hard, at = _hard(item), item.at / "spec" / "hard"
-    mistyped = {key: meant for key in hard if (meant := _meant(key, offers))}
+    unknown = [
+        key for key in hard if key not in offers and not key.startswith("limits.") and f"requests.{key}" not in offers
+    ]
+    mistyped = {key: meant for key in unknown if "nvidia" in key and (meant := misspelling(key, offers))}
     for key, meant in mistyped.items():
         resource, offer = key.removeprefix("requests."), offers[meant][0]
         amount = int(_amount(hard[key]) or 0)
@@ -199,24 +254,6 @@ def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) ->
             reports.say("cap-of-nothing", (at / key).key, team, notes=known, item=item, key=key)
         elif cap < 1:
             reports.say("cap-below-one", at / key, team, item=item, key=key)
-
-
-def _meant(key: str, offers: Offers) -> str | None:
-    """Return the key that a misspelt one is meant to be."""
-    is_known = key in offers or key.startswith("limits.") or f"requests.{key}" in offers
-    return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
-
-
-def _not_imported(team: str, quota: Item, offers: Offers, reports: Reports) -> None:
-    """Report what stands beside GPUs in a quota, or that the quota counts some pods alone."""
-    at = quota.at / "spec"
-    if _scope(quota) is None:
-        field = "scopes" if value_of(quota, "scopes") else "scopeSelector"
-        reports.say("quota-of-some-pods", at / field, team, item=quota)
-        return
-    others = [key for key in _hard(quota) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
-    if others:
-        reports.say("caps-beside-gpus", (at / "hard" / others[0]).key, team, item=quota, keys=listing(others))
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
@@ -249,16 +286,3 @@ def _resources(obj: Item) -> Iterator[tuple[Origin, str]]:
                     for resource, amount in inside(container, "resources", kind).items():
                         if not is_zero(amount):
                             yield obj.at / route / field / index / "resources" / kind / resource, resource
-
-
-def tell_uncapped(team: Team, key: str, place: Place, offers: Offers, reports: Reports) -> None:
-    at, item = place
-    reports.say(
-        "asked-without-cap",
-        at.key,
-        team.name,
-        item=item,
-        resource=key.removeprefix("requests."),
-        team=team,
-        units=joined([offer.title for offer in offers[key]]),
-    )

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
+from operator import mul
 from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.backends.runai import SCHEDULING_RULES
@@ -20,8 +21,7 @@ from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
-from gpuplan.features.live.teams.model import Space
+from gpuplan.features.live.teams.caps import Offer, Offers, Space, offers_in, read_caps
 
 
 class Bounds(NamedTuple):
@@ -124,6 +124,11 @@ def _org(at: Origin, body: Mapping[str, Any], names: Mapping[str, str]) -> Org:
     resources = [mapping(item) for item in sequence(body.get("resources"))]
     by_pool = {text(inside(item, "nodePool").get("name")): item for item in resources}
     weights = [mapping(item.get("gpu")).get("overQuotaWeight") for item in resources]
+    rules, times = mapping(body.get("schedulingRules")), dict[str, dict[str, str]]()
+    for (work, field), rule in SCHEDULING_RULES.items():
+        length = rules.get(rule)
+        if isinstance(length, int) and 0 < length < _MOST:
+            times.setdefault(work, {})[field] = spelt(length)
     ranks = [text(item.get("rank")) for item in resources if item.get("rank") in RANKS]
     return Org(
         at,
@@ -142,7 +147,7 @@ def _org(at: Origin, body: Mapping[str, Any], names: Mapping[str, str]) -> Org:
         },
         max((_ratio(weight) or Ratio(0) for weight in weights), default=Ratio(1)),
         RANKS.index(ranks[0]) - DEFAULT_RANK if ranks else 0,
-        _times(mapping(body.get("schedulingRules"))),
+        times,
         tuple(sorted(key for key, value in body.items() if key not in _KNOWN and value)),
     )
 
@@ -162,15 +167,6 @@ def _ratio(value: object) -> Ratio | None:
 
 
 _MOST: Final = 10**15
-
-
-def _times(rules: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for (work, field), name in SCHEDULING_RULES.items():
-        seconds = rules.get(name)
-        if isinstance(seconds, int) and 0 < seconds < _MOST:
-            found.setdefault(work, {})[field] = spelt(seconds)
-    return found
 
 
 def spelt(seconds: int) -> str:
@@ -283,7 +279,8 @@ class _Reader:
             ]
             whole = [sum(caps, Ratio(0)) for caps in by_unit]
             each = [max(caps, default=Ratio(0)) for caps in by_unit]
-            off = [abs(_cost(caps, units) - (bounds.limit or Ratio(0))) for caps in (whole, each)]
+            weights, limit = [offer.unit.gpu_weight for offer in units], bounds.limit or Ratio(0)
+            off = [abs(sum(map(mul, caps, weights), Ratio(0)) - limit) for caps in (whole, each)]
             nearest = each if off[1] < off[0] else whole
             caps = [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
             limits = _limits(bounds.limit, units, caps)
@@ -294,34 +291,47 @@ class _Reader:
                 if index == 0:
                     found[offer.key] |= _compute(compute, pool)
             if len(team.projects) > 1 and len(units) == 1:
-                found[units[0].key] |= _split(team, units[0])
+                of_projects = {project.namespace: project.gpus.get(pool, NOTHING) for project in team.projects}
+                gpus = {name: one.deserved if one.limit is None else one.limit for name, one in of_projects.items()}
+                if units[0].unit.asked_as or len(set(gpus.values())) != 1:
+                    split = {name: _number(_units(number, _Part(units[0]))) for name, number in gpus.items()}
+                    found[units[0].key]["split"] = split
         return found
 
-    def _add_whole(self, team: _Team, department: Org, parts: Sequence[_Team]) -> None:
+    def _add_whole(self, team: _Team, department: Org, inner: Sequence[_Team]) -> None:
         """A department has what is its own and what those have that are part of it."""
-        below: dict[UnitKey, tuple[Ratio, Ratio | None]] = {}
-        for part in parts:
+        below: defaultdict[UnitKey, Bounds] = defaultdict(lambda: NOTHING)
+        for part in inner:
             for key, quota in part.quotas.items():
-                deserved, limit = below.get(key, (Ratio(0), Ratio(0)))
-                more = _limit(quota)
-                below[key] = (
-                    deserved + Ratio(str(quota["guaranteed"])),
-                    None if limit is None or more is None else limit + more,
-                )
+                below[key] = below[key].plus(Bounds(Ratio(str(quota["guaranteed"])), _limit(quota)))
         compute = department.compute
         for pool, bounds in department.gpus.items():
             keys = [key for key in (*team.quotas, *below) if key[0] == pool]
             units = [offer for offer in self._by_pool.get(pool, ()) if offer.key in keys] or self._units(team, pool)[:1]
-            held = _together({offer.key: below.get(offer.key, (Ratio(0), Ratio(0))) for offer in units}, units)
+            held = NOTHING
+            for offer in units:
+                (deserved, limit), weight = below.get(offer.key, NOTHING), offer.unit.gpu_weight
+                held = held.plus(Bounds(deserved * weight, None if limit is None else limit * weight))
             has_compute = any((pool, counted) in compute for counted in Counted)
             if not units or (not team.projects and held == bounds and not has_compute):
                 continue
             if team.projects:
                 for offer in units:
-                    if offer.key in team.quotas and offer.key in below:
-                        _raise(team.quotas[offer.key], below[offer.key][0])
+                    if offer.key in team.quotas and offer.key in below:  # a guarantee is raised by what lies within it
+                        quota = team.quotas[offer.key]
+                        limit, deserved = _limit(quota), Ratio(str(quota["guaranteed"])) + below[offer.key].deserved
+                        quota["guaranteed"] = _number(deserved)
+                        if limit == deserved:
+                            quota.pop("limit", None)
+                        else:
+                            quota["limit"] = "none" if limit is None else _number(max(limit, deserved))
             else:
-                team.quotas |= _of_department(bounds, units, below)
+                limits = _limits(bounds.limit, units, [None] * len(units))
+                least = [below.get(offer.key, NOTHING).deserved for offer in units]
+                numbers = zip(units, limits, least, strict=True)
+                parts = [_Part(offer, _most(offer, limit), low) for offer, limit, low in numbers]
+                shares = zip(units, _divided(bounds.deserved, parts), limits, strict=True)
+                team.quotas |= {offer.key: _entry(offer, share, limit) for offer, share, limit in shares}
             first = next((team.quotas[offer.key] for offer in units if offer.key in team.quotas), None)
             if first is not None:
                 first |= _compute(compute, pool)
@@ -390,29 +400,6 @@ def _sums(parts: Iterable[Mapping[_Key, Bounds]]) -> dict[_Key, Bounds]:
     return found
 
 
-def _together(amounts: Mapping[UnitKey, tuple[Ratio, Ratio | None]], offers: Sequence[Offer]) -> Bounds:
-    found = NOTHING
-    for offer in offers:
-        deserved, limit = amounts[offer.key]
-        weight = offer.unit.gpu_weight
-        found = found.plus(Bounds(deserved * weight, None if limit is None else limit * weight))
-    return found
-
-
-_Below = Mapping[UnitKey, tuple[Ratio, Ratio | None]]
-"""The guarantees and limits of those that are part of a tenant, by unit."""
-
-
-def _of_department(bounds: Bounds, units: Sequence[Offer], below: _Below) -> dict[UnitKey, dict[str, Any]]:
-    limits = _limits(bounds.limit, units, [None] * len(units))
-    parts = [
-        _Part(offer, _most(offer, limit), below[offer.key][0] if offer.key in below else Ratio(0))
-        for offer, limit in zip(units, limits, strict=True)
-    ]
-    deserved = _divided(bounds.deserved, parts)
-    return {offer.key: _entry(offer, deserved[index], limits[index]) for index, offer in enumerate(units)}
-
-
 def _limits(total: Ratio | None, units: Sequence[Offer], caps: Sequence[Ratio | None]) -> list[Ratio | None]:
     """One that nothing caps takes the bound off all of them; the others have theirs all the same."""
     if total is None:
@@ -437,10 +424,6 @@ class _Part(NamedTuple):
     @property
     def weight(self) -> Ratio:
         return self.offer.unit.gpu_weight
-
-
-def _cost(numbers: Sequence[Ratio], units: Sequence[Offer]) -> Ratio:
-    return sum((number * offer.unit.gpu_weight for number, offer in zip(numbers, units, strict=True)), Ratio(0))
 
 
 def _divided(total: Ratio, parts: Sequence[_Part]) -> list[Ratio]:
@@ -497,26 +480,6 @@ def _number(amount: Ratio) -> int | float:
 def _limit(quota: Mapping[str, Any]) -> Ratio | None:
     limit = quota.get("limit", quota["guaranteed"])
     return None if limit == "none" else Ratio(str(limit))
-
-
-def _raise(quota: dict[str, Any], more: Ratio) -> None:
-    """Raise a guarantee by what lies within it."""
-    limit = _limit(quota)
-    guaranteed = Ratio(str(quota["guaranteed"])) + more
-    quota["guaranteed"] = _number(guaranteed)
-    if limit is None or limit != guaranteed:
-        quota["limit"] = "none" if limit is None else _number(max(limit, guaranteed))
-    else:
-        quota.pop("limit", None)
-
-
-def _split(team: _Team, offer: Offer) -> dict[str, Any]:
-    """Return the `split` of a quota among projects, or nothing if it is even."""
-    bounds = {project.namespace: project.gpus.get(offer.pool.name, NOTHING) for project in team.projects}
-    gpus = {name: found.deserved if found.limit is None else found.limit for name, found in bounds.items()}
-    part = _Part(offer)
-    is_even = not offer.unit.asked_as and len(set(gpus.values())) == 1
-    return {} if is_even else {"split": {name: _number(_units(found, part)) for name, found in gpus.items()}}
 
 
 def _compute(compute: Mapping[tuple[str, Counted], Bounds], pool: str) -> dict[str, Any]:

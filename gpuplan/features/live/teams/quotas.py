@@ -18,17 +18,16 @@ from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import (
     COMPUTE_KEYS,
     Asked,
-    Cap,
     Caps,
     Offer,
     Offers,
     Place,
+    Space,
+    Team,
     grants_in,
     offers_in,
     read_caps,
-    tell_uncapped,
 )
-from gpuplan.features.live.teams.model import Space, Team
 
 
 class Share(Value):
@@ -61,7 +60,17 @@ def quotas_of(
     teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked, reports: Reports
 ) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
     """Return the entries of `spec.quotas` by team, from its queues if it has any, else from its ResourceQuotas."""
-    queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
+    only = {pool.name: {"unit": pool.units[0].name} for pool in plan.pools if len(pool.units) == 1}
+    queued = {  # with the only unit of each pool, which a quota need not name
+        team.name: [
+            quota
+            if "unit" in quota or (pool := quota.get("pool")) not in only
+            else {"pool": pool, **only[pool], **quota}
+            for quota in team.queue.quotas
+        ]
+        for team in teams
+        if team.queue and has_queue(team)
+    }
     divider = Divider(offers, {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()})
     shares: dict[str, tuple[Share, ...]] = {}
     for team in teams:
@@ -80,17 +89,6 @@ def quotas_of(
     return found
 
 
-def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
-    """Return the quotas with the only unit of each pool, which a quota need not name."""
-    only = {pool.name: pool.units[0].name for pool in plan.pools if len(pool.units) == 1}
-    return tuple(
-        {"pool": pool, "unit": only[pool], **quota}
-        if "unit" not in quota and (pool := quota.get("pool")) in only
-        else quota
-        for quota in quotas
-    )
-
-
 def _caps_of(quotas: Iterable[Mapping[str, Any]], capped_by: CappedBy) -> Mapping[UnitKey, Ratio]:
     """Return by unit what a ResourceQuota has of each quota of a queue that has a number."""
     found: dict[UnitKey, Ratio] = {}
@@ -100,14 +98,6 @@ def _caps_of(quotas: Iterable[Mapping[str, Any]], capped_by: CappedBy) -> Mappin
         if isinstance(cap, int | float):
             found[str(quota.get("pool", "")), str(quota.get("unit", ""))] = Ratio(str(cap))
     return found
-
-
-def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> dict[str, Any]:
-    """Return the entry of a quota, without a limit that is the guarantee."""
-    entry: dict[str, Any] = {"pool": pool, "unit": unit, "guaranteed": guaranteed}
-    if limit != guaranteed:
-        entry["limit"] = "none" if limit is None else limit
-    return entry
 
 
 def _completed(team: Team, quota: Mapping[str, Any], shares: Iterable[Share], cap: CappedBy) -> Mapping[str, Any]:
@@ -207,14 +197,20 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
             cap = found.plain.get(key)
-            parts = _parts(team, cap, candidates, divider)
+            parts: Mapping[UnitKey, int | None] = (
+                {**divider.divide(team.name, int(cap.amount), candidates)}
+                if cap
+                else dict.fromkeys((offer.key for offer in candidates), None)
+            )
             at = cap.at if cap else None
             for offer in candidates:
                 offers[offer.key], places[offer.key] = offer, at
                 caps.setdefault(offer.key, {})[space.name] = parts[offer.key]
+            weights = {offer_key: Ratio(1 if part is None else part) for offer_key, part in parts.items()}
+            whole = sum(weights.values(), Ratio(0))
             for name, capped in found.by_class.items():
-                if limit := capped.get(key):
-                    for offer_key, part in _class_parts(int(limit.amount), parts).items():
+                if whole and (limit := capped.get(key)):
+                    for offer_key, part in portion_of(int(limit.amount), weights, whole).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
             if at and not space.parameters and len(candidates) > 1:
                 _tell_ambiguous(team, at, key, parts, candidates, reports)
@@ -223,7 +219,10 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports:
         caps[offer.key] = {"": None}  # nothing caps namespaces that are the tenant's by label
     for key, place in asked.items():
         if not any(offer.counted_as == key for offer in offers.values()):
-            tell_uncapped(team, key, place, divider.offers, reports)
+            (at, item), units = place, joined([offer.title for offer in divider.offers[key]])
+            resource = key.removeprefix("requests.")
+            say = reports.say
+            say("asked-without-cap", at.key, team.name, item=item, resource=resource, team=team, units=units)
             for offer in divider.offers[key]:
                 offers[offer.key], places[offer.key] = offer, None
                 caps[offer.key] = dict.fromkeys(team.namespaces, None)
@@ -246,19 +245,6 @@ def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[
         return {key: tuple(known) for key, known in found.items()}
     counted = {key for caps_of in (caps.plain, *caps.by_class.values()) for key in caps_of if key in offers}
     return {key: offers[key] for key in sorted(counted) if key not in caps.plain or caps.plain[key].amount >= 1}
-
-
-def _parts(team: Team, cap: Cap | None, candidates: Sequence[Offer], divider: Divider) -> Mapping[UnitKey, int | None]:
-    if cap is None:
-        return dict.fromkeys((offer.key for offer in candidates), None)
-    return divider.divide(team.name, int(cap.amount), candidates)
-
-
-def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[UnitKey, int]:
-    """Return the same part of each of its units."""
-    weights = {key: Ratio(1 if part is None else part) for key, part in parts.items()}
-    whole = sum(weights.values(), Ratio(0))
-    return portion_of(amount, weights, whole) if whole else {}
 
 
 def _tell_ambiguous(
@@ -294,27 +280,24 @@ def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, 
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            _tell_beyond([share for share in whose if share.total], promised, reports)
+            places = [(share.team, share.at) for share in whose if share.total and share.at]
+            if places:
+                related = tuple(Label(place, f"and `{team}` so many") for team, place in places[1:])
+                teams, offer = [share.team for share in whose if share.total], whose[0].offer
+                say, at, first = reports.say, places[0][1], teams[0]
+                say("caps-beyond-capacity", at, *teams, related=related, offer=offer, promised=promised, team=first)
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
     return found
 
 
-def _tell_beyond(shares: Sequence[Share], promised: int, reports: Reports) -> None:
-    places = {share.team: share.at for share in shares if share.at}
-    first, offer = next(iter(places.values()), None), shares[0].offer
-    if first is not None:
-        related = tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:])
-        teams = [share.team for share in shares]
-        reports.say(
-            "caps-beyond-capacity", first, *teams, related=related, offer=offer, promised=promised, team=teams[0]
-        )
-
-
 def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> dict[str, Any]:
     """Return an entry of `spec.quotas`."""
-    total = share.total
-    entry = _bounded(*share.offer.key, (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed, total)
+    total, (pool, unit) = share.total, share.offer.key
+    guaranteed = (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed
+    entry: dict[str, Any] = {"pool": pool, "unit": unit, "guaranteed": guaranteed}
+    if total != guaranteed:
+        entry["limit"] = "none" if total is None else total
     if total is not None and (len(team.namespaces) > 1 or is_withheld(team, share.offer)):
         entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
     return {**entry, **_class_limits(share)}
@@ -339,7 +322,11 @@ def compute_of(team: Team, quotas: Sequence[Mapping[str, Any]], reports: Reports
         amounts = {name: ceil(cap.amount * one) for name, cap in stated.items()}
         whole = _whole(amounts, quotas[min(firsts.values())].get("split"), team.namespaces)
         if whole is None:
-            _tell_undivided(team, key, stated, reports)
+            at, *others = (cap.at.key for cap in stated.values())
+            related = tuple(
+                Label(*pair) for pair in zip(others, [f"namespace `{name}`" for name in stated][1:], strict=True)
+            )
+            reports.say("other-parts-than-gpus", at, team.name, related=related, key=key, team=team)
             whole = sum(amounts.values())
         weights = dict.fromkeys(sorted(firsts), Ratio(1))
         for pool, part in portion_of(whole, weights, Ratio(len(weights))).items():
@@ -359,15 +346,3 @@ def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespac
         floor(whole * part) == amounts.get(name) for name, part in parts.items() if part
     )
     return whole if is_exact else None
-
-
-def _tell_undivided(team: Team, key: str, stated: Mapping[str, Cap], reports: Reports) -> None:
-    first = next(iter(stated.values()))
-    reports.say(
-        "other-parts-than-gpus",
-        first.at.key,
-        team.name,
-        related=tuple(Label(cap.at.key, f"namespace `{name}`") for name, cap in list(stated.items())[1:]),
-        key=key,
-        team=team,
-    )

@@ -5,23 +5,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Path, field_path
+from gpuplan.compiler.backends.workloads.bodies import FRACTION, GPU_MEMORY
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Path, field_path
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, listing
+from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.checks.workloads import secret_in_a_policy
-from gpuplan.compiler.planning.plan import Plan, Tenant
+from gpuplan.compiler.manifests import is_object
+from gpuplan.compiler.planning.dra import CLASS_PREFIX
+from gpuplan.compiler.planning.grants import FRACTION as PARTS
+from gpuplan.compiler.planning.hand_files import HandFiles, Object
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, Tenant
+from gpuplan.features.components import OBJECT_CHECKS
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.work.ending import ending
 from gpuplan.features.live.work.judging import Judged, Spec, judge
-from gpuplan.features.live.work.others import others
 from gpuplan.features.live.work.pods import (
     JOB,
     JOB_SET,
+    KINDS,
     TRAINING_RUNTIME,
     Group,
     common,
     groups_of,
+    is_owned,
     kind_of,
     respelled,
     template_of,
@@ -55,7 +68,8 @@ def _read(plan: Plan, group: Group) -> Found:
     for maker, guess in _guesses(plan, group, tenant):
         found = judge(plan, group, maker, guess)
         if found.is_right:
-            if secret := _secret(plan, found):
+            judged = replace(plan, workloads=(found.workload,) if found.workload else ())
+            if secret := next((one.message for one in secret_in_a_policy.find(judged)), ""):  # without the value
                 instead = "revoke it, put the new one into a Secret, and write the Workload with a `secretKeyRef`"
                 return _left_alone(group, (), secret, instead)
             sources = tuple(item.source for item in group.items if item.identity in found.written)
@@ -83,11 +97,8 @@ def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, S
     for maker in group.makers:
         is_ending = kind_of(maker) in (JOB, JOB_SET, TRAINING_RUNTIME)
         for shared in respelled(common(plan, group, tenant, template_of(maker)), is_named_by_content=is_ending):
-            for work in (
-                ending(plan, group, tenant, maker)
-                if is_ending
-                else ({"inference": spec} for spec in serving(group, maker))
-            ):
+            services = ({"inference": spec} for spec in serving(group, maker))
+            for work in ending(plan, group, tenant, maker) if is_ending else services:
                 if not left:
                     return
                 left -= 1
@@ -97,23 +108,122 @@ def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, S
 # --- What comes of it ------------------------------------------------------------------------------------------------
 
 
-def _secret(plan: Plan, judged: Judged) -> str:
-    """Return a message on what looks like a secret in the work, without the value."""
-    work = (judged.workload,) if judged.workload else ()
-    told = (item.message for item in secret_in_a_policy.find(replace(plan, workloads=work)))
-    return next(iter(told), "")
-
-
 def _left_alone(group: Group, route: Path, reason: str, instead: str = "", obj: Item | None = None) -> Found:
-    chosen = obj or group.items[0]
-    return Found(
-        diagnostics=(
-            report(
-                "work-left-alone",
-                chosen.at / route,
-                group=group,
-                help=instead or "write its Workload by hand, and compare what it builds with what is there",
-                label=reason,
-            ),
-        )
-    )
+    at = (obj or group.items[0]).at / route
+    help_ = instead or "write its Workload by hand, and compare what it builds with what is there"
+    return Found(diagnostics=(report("work-left-alone", at, group=group, help=help_, label=reason),))
+
+
+# --- Work that gpuplan did not write ---------------------------------------------------------------------------------
+
+
+def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
+    """One finding for each object whose pods ask for GPUs, but for what controllers own and what has ended."""
+    found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
+    items = [item for item, _ in found]
+    losses_by_place: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
+    objects = tuple(Object(item.at, item.body, item.file, "") for item in items)
+    for diagnostic in run_all(OBJECT_CHECKS, HandFiles(objects=objects, plan=plan)):
+        finding = diagnostic.finding
+        source, route = _key(finding.at)
+        around = (losses_by_place.get((source, route[:length])) for length in range(len(route), -1, -1))
+        losses = next((item for item in around if item is not None), None)
+        if losses is not None:
+            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
+    known = {found.name for found in plan.priority_classes}
+    for item, asked in found:
+        lost = losses_by_place[_key(item.at)]
+        for _, part in parts_with(item.body, "priorityClassName"):
+            name = text(part["priorityClassName"])
+            if name and name not in known and not name.startswith("system-"):
+                reason = f"it names the priority class `{name}`, which is in no policy"
+                lost = [*lost, _Loss(reason, f"add a PriorityClass `{name}`, or name another one")]
+        pools = [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
+        notes = [loss.reason for loss in lost]
+        if pools:
+            names = listing([pool.name for pool in pools])
+            which = f"pool {names} hands" if len(pools) == 1 else f"pools {names} hand"
+            choice = "" if len(pools) == 1 else ": it may run in any of them"
+            notes.append(f"it asks for {listing(asked)}, which {which} out{choice}")
+        if not any(item.namespace in tenant.spec.namespaces for tenant in plan.tenants):
+            notes.append(f"no tenant has the namespace `{item.namespace}`")
+        if lost:
+            reasons, help_ = count(len(lost), "reason"), lost[0].help or "change it before the first sync"
+            yield report("work-stops", item.at, notes=notes, work=item, reasons=reasons, help=help_)
+        else:
+            label = _NEVER.get(item.kind, _IN_PLACE.get(item.kind, _REPLACED))
+            help_ = _LEAVE if item.kind in _NEVER else _MOVE
+            yield report("work-stays", item.at, notes=notes, work=item, label=label, help=help_)
+
+
+_NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")
+"""Ends of kinds that say what pods may be, or that stand for work of other kinds."""
+
+
+def _is_work(work: Item) -> bool:
+    if not is_object(work.body):
+        return False
+    is_ours = WORKLOAD_LABEL in work.labels and kind_of(work) in KINDS
+    status = inside(work.body, "status")
+    conditions = [mapping(found) for found in sequence(status.get("conditions"))]
+    ended = {text(found.get("type")) for found in conditions if found.get("status") == "True"}
+    has_ended = kind_of(work) == JOB and not ended.isdisjoint(("Complete", "Failed"))
+    has_ended |= kind_of(work) == ("", "Pod") and status.get("phase") in ("Succeeded", "Failed")
+    passed = is_ours or work.kind.endswith(_NO_WORK) or is_owned(work) or has_ended
+    return bool(work.namespace) and not passed
+
+
+# --- What it asks for ------------------------------------------------------------------------------------------------
+
+_GPU: Final = regex(r"nvidia\.com/(gpu|mig-).*")
+
+
+def _asked(plan: Plan, work: Item) -> dict[str, None]:
+    """Return what the pods of an object ask for, by the names that quotas use."""
+    units = {unit.asked_as for pool in plan.pools for unit in pool.units}
+    found: dict[str, None] = {}
+    for _, part in parts_with(work.body, "resources"):
+        for field in ("limits", "requests"):
+            found |= {key: None for key in inside(part, "resources", field) if _GPU.fullmatch(key) or key in units}
+    for _, part in parts_with(work.body, "annotations"):
+        if not {FRACTION, GPU_MEMORY}.isdisjoint(mapping(part.get("annotations"))):
+            found[PARTS] = None
+    for _, part in parts_with(work.body, "resourceClaims"):
+        names = [text(mapping(claim).get("resourceClaimTemplateName")) for claim in sequence(part["resourceClaims"])]
+        found |= {name: None for name in names if name.startswith(CLASS_PREFIX)}
+    return found
+
+
+# --- What does not go on ---------------------------------------------------------------------------------------------
+
+
+class _Loss(NamedTuple):
+    """Why pods will not start again, and what to do about it."""
+
+    reason: str
+    help: str
+
+
+def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:
+    return id(at.source), at.path
+
+
+# --- What is told ----------------------------------------------------------------------------------------------------
+
+_IN_PLACE: Final = {
+    "Deployment": "gpuplan's Deployments select pods by a label of their own, and a selector cannot be changed",
+    "Job": "gpuplan's Jobs have other names, so that it would run once more",
+}
+"""Why work is not made a Workload that could be one, by its kind."""
+
+_NEVER: Final = {
+    "CronJob": "no policy says when work is to run",
+    "DaemonSet": "gpuplan writes no DaemonSets",
+    "Pod": "gpuplan writes no Pods, but what makes them",
+    "StatefulSet": "gpuplan writes no StatefulSets",
+}
+"""Why work cannot be a Workload."""
+
+_LEAVE: Final = "leave it to whoever applies it"
+_MOVE: Final = "to have gpuplan write it, add a Workload of another name, and delete it when that runs"
+_REPLACED: Final = "gpuplan writes it in another way, and its pods would start again"

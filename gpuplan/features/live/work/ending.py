@@ -37,60 +37,41 @@ Spec = dict[str, Any]
 
 def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Spec]:
     """Yield what the work may be, the likeliest first."""
-    if kind_of(maker) == JOB and (port := _port_of_workspace(group, maker)):
-        yield {"workspace": _workspace(group, maker, port)}
+    if kind_of(maker) == JOB and (workspace := _workspace(group, maker)):
+        yield {"workspace": workspace}
         return
-    job, retries = _job_of(maker)
-    training = _meeting(group, maker, job)
-    for tries in _tries(job, retries, training):
-        base = {**_batch(job), **tries}
-        if training or kind_of(maker) != JOB or _is_training(plan, tenant, maker):
-            yield {"training": given(**_kind(maker)) | base | training}
-        else:
-            yield {"batch": base}
-
-
-def _job_of(maker: Item) -> tuple[Mapping[str, object], object]:
-    """Return the spec of a maker's Job, and how often a set of it starts again."""
     route = MAKERS[kind_of(maker)][:-1]
     job = mapping(value_at(maker.body, route))
-    if kind_of(maker) == JOB:
-        return job, None
-    return job, value_at(maker.body, (*route[:-_BELOW_SET], "failurePolicy", "maxRestarts"))
+    set_of_jobs = route[:-_BELOW_SET]  # says how often all of it starts again
+    retries = None if kind_of(maker) == JOB else value_at(maker.body, (*set_of_jobs, "failurePolicy", "maxRestarts"))
+    pods, completions = number(job.get("parallelism")), number(job.get("completions"))
+    rules = [mapping(rule) for rule in sequence(inside(job, "podFailurePolicy").get("rules"))]
+    codes = next((rule for rule in rules if "onExitCodes" in rule), {})
+    batch = given(
+        pods=pods,
+        trials=completions if completions != pods or codes.get("action") == "FailIndex" else None,
+        maxFailedIndexes=job.get("maxFailedIndexes"),
+        fatalExitCodes=list(sequence(inside(codes, "onExitCodes").get("values"))),
+        deadline=duration(job.get("activeDeadlineSeconds")),
+    )
+    kind = _KINDS.get(maker.kind)
+    training = _meeting(group, maker, job)
+    # Pods that need nothing of one another are written alike, whether they are called a training there or not.
+    pool = find_pool(plan, template_of(maker))
+    types = tenant.spec.workload_types or (pool.spec.workload_types if pool else ())
+    is_training = training or kind_of(maker) != JOB or ("batch" not in types and "training" in types)
+    for tries in _tries(job, retries, training):
+        base = {**batch, **tries}
+        if is_training:
+            yield {"training": given(kind=kind and kind.value) | base | training}
+        else:
+            yield {"batch": base}
 
 
 _BELOW_SET: Final = len(("replicatedJobs", 0, "template", "spec"))
 """The depth of a Job in a set."""
 
-_KINDS: Final = {"Job": TrainingKind.JOB, "JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
-
-
-def _kind(maker: Item) -> Spec:
-    found = _KINDS.get(maker.kind, TrainingKind.JOB)
-    return {} if found is TrainingKind.JOB else {"kind": found.value}
-
-
-def _is_training(plan: Plan, tenant: Tenant, maker: Item) -> bool:
-    """Whether pods that need nothing of one another are called a training there: they are written alike."""
-    pool = find_pool(plan, template_of(maker))
-    for types in (tenant.spec.workload_types, pool.spec.workload_types if pool else ()):
-        if types:
-            return "batch" not in types and "training" in types
-    return False
-
-
-def _batch(job: Mapping[str, object]) -> Spec:
-    pods, completions = number(job.get("parallelism")), number(job.get("completions"))
-    rules = [mapping(rule) for rule in sequence(inside(job, "podFailurePolicy").get("rules"))]
-    codes = next((rule for rule in rules if "onExitCodes" in rule), {})
-    fails_alone = codes.get("action") == "FailIndex"
-    return given(
-        pods=pods,
-        trials=completions if completions != pods or fails_alone else None,
-        maxFailedIndexes=job.get("maxFailedIndexes"),
-        fatalExitCodes=list(sequence(inside(codes, "onExitCodes").get("values"))),
-        deadline=duration(job.get("activeDeadlineSeconds")),
-    )
+_KINDS: Final = {"JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
 
 
 def _tries(job: Mapping[str, object], retries: object, training: Spec) -> Iterator[Spec]:
@@ -120,14 +101,16 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
     around = annotations_of(maker)
     gang = number(around.get(GANG))
     fewest = number(least) if is_elastic else None
+    # They meet at the port of a Service with the Job's name, or where their variables say.
+    service, endpoint = group.find(SERVICE, maker.name), str(variables.get("PET_RDZV_ENDPOINT", ""))
+    at = value_at(service.body, ("spec", "ports", 0, "port")) if service else None
+    ports = map(number, (at, variables.get("MASTER_PORT"), endpoint.rpartition(":")[2]))
+    port = next(filter(None, ports), None)
     return given(
         gang=None if gang == fewest else gang,
         topology=topology(inside(template, "metadata", "annotations"), around),
         checkpoint=volume(group, container, "checkpoint"),
-    ) | {
-        **({"peers": {"port": port}} if (port := _port_of_peers(group, maker, variables)) else {}),
-        **({"elastic": {"minPods": fewest}} if fewest else {}),
-    }
+    ) | {**({"peers": {"port": port}} if port else {}), **({"elastic": {"minPods": fewest}} if fewest else {})}
 
 
 def annotations_of(maker: Item) -> Mapping[str, object]:
@@ -149,44 +132,27 @@ def topology(*annotations: Mapping[str, object]) -> Spec | None:
 _PLACEMENTS: Final = {"required": (REQUIRED_TOPOLOGY, KAI_REQUIRED), "preferred": (PREFERRED_TOPOLOGY, KAI_PREFERRED)}
 
 
-def _port_of_peers(group: Group, maker: Item, variables: Mapping[str, object]) -> int | None:
-    """Where they meet: at the port of a Service with the Job's name, or where their variables say."""
-    service = group.find(SERVICE, maker.name)
-    at = value_at(service.body, ("spec", "ports", 0, "port")) if service else None
-    for value in (at, variables.get("MASTER_PORT"), str(variables.get("PET_RDZV_ENDPOINT", "")).rpartition(":")[2]):
-        if port := number(value):
-            return port
-    return None
-
-
 # --- Workspaces ------------------------------------------------------------------------------------------------------
 
 _PORT: Final = "workspace"
 
 
-def _port_of_workspace(group: Group, maker: Item) -> int | None:
-    if group.find(SERVICE, group.name) is None:
-        return None
-    container = main_container(template_of(maker))
-    return number(named(sequence(container.get("ports")), _PORT).get("containerPort"))
-
-
-def _workspace(group: Group, maker: Item, port: int) -> Spec:
+def _workspace(group: Group, maker: Item) -> Spec:
+    """Return the fields of a workspace, or nothing if the Job has no port of one and no Service."""
     template = template_of(maker)
-    spec = inside(maker.body, "spec")
-    storage = volume(group, main_container(template), "storage")
+    container = main_container(template)
+    port = number(named(sequence(container.get("ports")), _PORT).get("containerPort"))
+    if not port or group.find(SERVICE, group.name) is None:
+        return {}
+    try:
+        settings = mapping(json.loads(text(files(group, template).get(SETTINGS))))
+    except (ValueError, RecursionError):
+        settings = {}
+    storage = volume(group, container, "storage")
     writers = number(inside(template, "spec", "securityContext").get("fsGroup"))
     return given(
         port=port,
-        idle=_idle(group, template),
-        runTime=duration(spec.get("activeDeadlineSeconds")),
+        idle=duration(inside(settings, "ServerApp").get("shutdown_no_activity_timeout")),
+        runTime=duration(inside(maker.body, "spec").get("activeDeadlineSeconds")),
         storage=storage and {**storage, **given(group=writers)},
     )
-
-
-def _idle(group: Group, template: Mapping[str, object]) -> str | None:
-    try:
-        settings = json.loads(text(files(group, template).get(SETTINGS)))
-    except (ValueError, RecursionError):
-        return None
-    return duration(inside(mapping(settings), "ServerApp").get("shutdown_no_activity_timeout"))

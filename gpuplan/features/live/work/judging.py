@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from gpuplan.compiler.admission.policies import known_rules
 from gpuplan.compiler.backends.workloads import objects, render
-from gpuplan.compiler.base.diagnostics import Location, Origin, Path
+from gpuplan.compiler.base.diagnostics import Location, Origin, Path as Route
 from gpuplan.compiler.base.plain import mapping
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.checks.generated import PATCH_CHECKS, Generated, GeneratedWork
 from gpuplan.compiler.checks.registry import run_all
-from gpuplan.compiler.manifests import Gvk, Identity, identity_of
+from gpuplan.compiler.manifests import Identity, gvk_of, identity_of
+from gpuplan.compiler.manifests.merging.applied import is_same
 from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.manifests.merging.strategic import DIRECTIVE
 from gpuplan.compiler.manifests.shapes import shape_of, shape_of_pods
+from gpuplan.compiler.manifests.templates import read_rows
+from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.resolve import resolve_workload
+from gpuplan.compiler.planning.schedulers import kueue
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.work.likeness import difference, is_added
 from gpuplan.features.live.work.pods import (
     INFERENCE_SERVICE,
     MAKERS,
@@ -50,7 +55,7 @@ class Judged(Value):
     workload: Workload | None = None
     problem: str = ""
     obj: Item | None = None
-    route: Path | None = None
+    route: Route | None = None
     lacking: Identity | None = None
     written: tuple[Identity, ...] = ()
 
@@ -70,7 +75,7 @@ class _Drafted(Value, eq=False):
     obj: Item
     title: str
 
-    def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
+    def locate(self, path: Route, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
         return self.obj.at.locate()
 
 
@@ -89,7 +94,11 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     found = _compared(plan, group, named)
     if found.is_right:
         return found
-    patch = _patch(plan, maker, _maker_of(plan, named.workload, maker))
+    if kind_of(maker) == INFERENCE_SERVICE or kind_of(maker) not in MAKERS:
+        return found
+    have = template_of(Item(maker.at, _maker_of(plan, named.workload, maker)))
+    changes = patch_between(have, template_of(maker), shape_of_pods(plan.cluster.spec.kubernetes))
+    patch = {field: part for field in ("metadata", "spec") if (part := changes.get(field))}
     if not patch:
         return found
     patched = _made(plan, group, maker, {**named.spec, "podPatch": patch})
@@ -141,14 +150,11 @@ def _maker_of(plan: Plan, workload: Workload, like: Item) -> Mapping[str, object
     """
     for _, body, _ in objects(plan, workload):
         identity = identity_of(body)
-        if (identity.group, identity.kind) == kind_of(like) and _is_maker(like, body):
+        name = main_container(template_of(Item(like.at, body))).get("name")
+        is_main = name == main_container(template_of(like)).get("name") and not identity.name.endswith("-canary")
+        if (identity.group, identity.kind) == kind_of(like) and is_main:
             return mapping(_renamed(body, identity.name, like.name))
     return {}
-
-
-def _is_maker(like: Item, body: Mapping[str, Any]) -> bool:
-    found = main_container(template_of(Item(like.at, body))).get("name")
-    return found == main_container(template_of(like)).get("name") and not identity_of(body).name.endswith("-canary")
 
 
 def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any part of an object
@@ -158,16 +164,6 @@ def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any pa
     if isinstance(value, list):
         return [_renamed(item, name, other) for item in value]
     return value.replace(name, other) if isinstance(value, str) and name != other else value
-
-
-def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
-    """Return the patch that makes the pods that gpuplan writes those in the dump."""
-    shape = shape_of_pods(plan.cluster.spec.kubernetes)
-    have, want = template_of(Item(maker.at, written)), template_of(maker)
-    if kind_of(maker) == INFERENCE_SERVICE or kind_of(maker) not in MAKERS:
-        return {}
-    found = patch_between(have, want, shape)
-    return {field: part for field in ("metadata", "spec") if (part := found.get(field))}
 
 
 # --- Comparing -------------------------------------------------------------------------------------------------------
@@ -185,7 +181,7 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
         item = by_identity.get(identity)
         if item is None:
             lacking = lacking or identity
-        elif (route := difference(body, item.body, _shape(plan, body))) is not None:
+        elif (route := difference(body, item.body, shape_of(gvk_of(body), plan.cluster.spec.kubernetes))) is not None:
             return Judged(made.spec, made.workload, obj=item, route=route, written=written)
     if lacking is None:
         return Judged(made.spec, made.workload, written=written)
@@ -194,15 +190,10 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
     return Judged(made.spec, made.workload, obj=like, route=route, lacking=lacking, written=written)
 
 
-def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
-    group, _, version = body["apiVersion"].rpartition("/")
-    return shape_of(Gvk(group, version, body["kind"]), plan.cluster.spec.kubernetes)
-
-
 _NAME: Final = ("metadata", "name")
 
 
-def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:
+def patch_between(have: object, want: object, shape: Shape, route: Route = ()) -> dict[str, Any]:
     """Return a patch that may make one mapping the other; only applying it shows whether it does."""
     there, wanted = mapping(have), mapping(want)
     patch: dict[str, Any] = {}
@@ -218,23 +209,18 @@ def patch_between(have: object, want: object, shape: Shape, route: Path = ()) ->
     return patch
 
 
-def _change(have: object, want: object, shape: Shape, route: Path) -> object:
+def _change(have: object, want: object, shape: Shape, route: Route) -> object:
     if isinstance(have, Mapping) and isinstance(want, Mapping):
         return patch_between(have, want, shape, route)
-    if isinstance(have, list) and isinstance(want, list) and (key := shape.merge_key):
-        return [*_items(have, want, key, shape.items, route)]
-    return want
-
-
-def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
-    """Return the items that are other ones, or new; and those that go."""
+    if not isinstance(have, list) or not isinstance(want, list) or not (key := shape.merge_key):
+        return want
     by_key = {_named(item, key): item for item in have}
-    found: list[object] = []
+    found: list[object] = []  # the items that are other ones, or new, and those that go
     for index, item in enumerate(want):
         name = _named(item, key)
         if name not in by_key:
             found.append(item)
-        elif change := patch_between(by_key[name], item, shape, (*route, index)):
+        elif change := patch_between(by_key[name], item, shape.items, (*route, index)):
             found.append({key: mapping(item).get(key), **change})
     names = [_named(item, key) for item in want]
     gone = (item for name, item in by_key.items() if name not in names)
@@ -244,3 +230,76 @@ def _items(have: list[object], want: list[object], key: str, shape: Shape, route
 def _named(entry: object, key: str) -> str:
     """Return the value that tells an item from others."""
     return str(mapping(entry).get(key))
+
+
+# --- Likeness --------------------------------------------------------------------------------------------------------
+# The API server and controllers add to what they are given. Whatever nobody has written counts as well, other than for
+# drift: what the policies do not say would be lost in Git. The defaults that no schema says are those of
+# `pkg/apis/{core,apps,batch}/v1/defaults.go` of kubernetes/kubernetes v1.34.
+
+_ADDED: Final = Path(__file__).with_name("added.yaml")
+
+
+def difference(written: object, live: object, shape: Shape, route: Route = ()) -> Route | None:
+    """Where an object first differs from what would be written; None where it is the same."""
+    if written == live:
+        return None
+    match written, live:
+        case Mapping(), Mapping():
+            for key, value in written.items():
+                if (inner := difference(value, live.get(key, ABSENT), shape.field(key), (*route, key))) is not None:
+                    return inner
+            for name, value in live.items():
+                key = str(name)
+                if name not in written and not is_added(value, shape.field(key), (*route, key)):
+                    return (*route, key)
+            return None
+        case list(), list() if len(written) == len(live):
+            pairs = enumerate(zip(written, live, strict=True))
+            found = (difference(one, other, shape.items, (*route, index)) for index, (one, other) in pairs)
+            return next((item for item in found if item is not None), None)
+        case _:
+            return None if is_same(written, live, shape) else route
+
+
+_EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
+"""The values that the API server leaves out."""
+
+
+def is_added(value: object, shape: Shape, route: Route) -> bool:
+    """Whether what nobody has asked for at this place is a default, or a note of whoever applies or runs the object."""
+    names = [part for part in route if isinstance(part, str)]
+    parent, field = names[-2] if len(names) > 1 else "", names[-1]
+    if parent in ("labels", "annotations") and field.startswith(_NOTES):
+        return field not in _SAID_TO_KUEUE
+    known = read_rows(_ADDED).get(parent, {}).get(field, ())
+    if value in _EMPTY or known == "*" or value in known:
+        return True
+    if shape.default is not ABSENT and difference(shape.default, value, shape, route) is None:
+        return True
+    return isinstance(value, Mapping) and difference({}, value, shape, route) is None
+
+
+_KUEUE: Final = "kueue.x-k8s.io/"
+_SAID_TO_KUEUE: Final = (
+    *(kueue.QUEUE_LABEL, kueue.PRIORITY_LABEL),
+    *(ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER),
+)
+"""The labels and annotations of work for Kueue; all others that begin so are notes of Kueue on work."""
+
+_NOTES: Final = (
+    "kubectl.kubernetes.io/",
+    "argocd.argoproj.io/",
+    "kustomize.toolkit.fluxcd.io/",
+    "app.kubernetes.io/instance",
+    "deployment.kubernetes.io/",
+    "batch.kubernetes.io/",
+    "controller-uid",
+    "job-name",
+    "pv.kubernetes.io/",
+    "volume.kubernetes.io/",
+    "volume.beta.kubernetes.io/",
+    "scaledobject.keda.sh/name",
+    _KUEUE,
+)
+"""Beginnings of labels and annotations by which those that apply or run an object know it again."""

@@ -61,13 +61,16 @@ class Group(Value):
     @property
     def makers(self) -> tuple[Item, ...]:
         """The objects that may make its pods, the newest first: a replaced Job stays until somebody prunes it."""
-        found = [item for item in self.items if kind_of(item) in MAKERS and not self._is_beside(item)]
-        return tuple(sorted(found, key=_age, reverse=True))
-
-    def _is_beside(self, obj: Item) -> bool:
-        """A Job that downloads, or what makes the pods of a canary."""
-        container = main_container(template_of(obj))
-        return container.get("name") == DOWNLOAD or obj.name == f"{self.name}-canary"
+        found = [
+            item
+            for item in self.items
+            if kind_of(item) in MAKERS and item.name != f"{self.name}-canary"
+            # Others are Jobs that download, or make the pods of a canary.
+            if main_container(template_of(item)).get("name") != DOWNLOAD
+        ]
+        # The API server writes times so that they sort as they are.
+        ages = [text(inside(item.body, "metadata").get("creationTimestamp")) for item in found]
+        return tuple(found[index] for index in sorted(range(len(found)), key=ages.__getitem__, reverse=True))
 
     def of(self, *kinds: Kind) -> Iterator[Item]:
         return (item for item in self.items if kind_of(item) in kinds)
@@ -138,11 +141,6 @@ def named(items: Sequence[object], name: str) -> Mapping[str, object]:
     return next((mapping(item) for item in items if mapping(item).get("name") == name), {})
 
 
-def _age(obj: Item) -> str:
-    """When it was made, as the API server writes it: it sorts as it is."""
-    return text(inside(obj.body, "metadata").get("creationTimestamp"))
-
-
 Template = Mapping[str, object]
 Spec = dict[str, Any]
 
@@ -162,7 +160,9 @@ def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iter
     priority = text(inside(template, "spec").get("priorityClassName"))
     if priority and [found.name for found in tenant.priority_classes] != [priority]:
         spec["priorityClass"] = priority
-    limits = inside(container, "resources", "limits")
+    limits, config = inside(container, "resources", "limits"), files(group, template)
+    # What ends a workspace that is idle, another field says.
+    is_idle = SETTINGS in config and group.find(SERVICE, group.name) is not None
     spec |= given(
         image=container.get("image"),
         imagePullSecrets=[name for item in _pod(template, "imagePullSecrets") if (name := mapping(item).get("name"))],
@@ -170,7 +170,7 @@ def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iter
         args=texts(container.get("args")),
         cpu=_amount(limits.get("cpu")),
         memory=_amount(limits.get("memory")),
-        config=_config(group, template),
+        config={name: content for name, content in config.items() if not is_idle or name != SETTINGS},
         model=_model(group, container),
     )
     for asked in _asked(pool, template, container):
@@ -195,8 +195,17 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> Iterator[Spec]:
     """Yield the units, and how many; or the part of a GPU."""
-    if (part := _fraction(template, container)) is not None:
-        yield {"fraction": part}
+    annotations = inside(template, "metadata", "annotations")
+    if memory := number(annotations.get(GPU_MEMORY)):
+        yield {"fraction": {"memory": f"{memory}Mi"}}
+        return
+    # The variable says what the annotation may not: the most of a GPU that a container may use.
+    by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
+    by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
+    limit = by_name and (named(sequence(container.get("env")), MEMORY_LIMIT).get("value") or by_name)
+    least, most = _part(annotations.get(FRACTION)), _part(limit)
+    if least is not None:
+        yield {"fraction": least if most is None or most <= least else {"min": least, "max": most}}
         return
     limits = inside(container, "resources", "limits")
     claims = [mapping(item).get("resourceClaimTemplateName") for item in _pod(template, "resourceClaims")]
@@ -207,24 +216,6 @@ def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> I
                 **({"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}),
                 **({} if count == 1 else {"count": count}),
             }
-
-
-def _fraction(template: Template, container: Mapping[str, object]) -> object:
-    annotations = inside(template, "metadata", "annotations")
-    if memory := number(annotations.get(GPU_MEMORY)):
-        return {"memory": f"{memory}Mi"}
-    least, most = _part(annotations.get(FRACTION)), _part(_limit_of(template, container))
-    if least is None or most is None or most <= least:
-        return least
-    return {"min": least, "max": most}
-
-
-def _limit_of(template: Template, container: Mapping[str, object]) -> object:
-    """Return the most of a GPU that a container may use: the variable says what the annotation may not."""
-    annotations = inside(template, "metadata", "annotations")
-    by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
-    by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
-    return by_name and (named(sequence(container.get("env")), MEMORY_LIMIT).get("value") or by_name)
 
 
 def _part(value: object) -> float | None:
@@ -292,13 +283,6 @@ def files(group: Group, template: Template) -> dict[str, object]:
     volume = named(_pod(template, "volumes"), "config")
     found = group.find(CONFIG_MAP, text(inside(volume, "configMap").get("name")))
     return dict(mapping(found.body.get("data"))) if found else {}
-
-
-def _config(group: Group, template: Template) -> dict[str, object]:
-    """Less what ends a workspace that is idle, which another field says."""
-    found = files(group, template)
-    is_idle = SETTINGS in found and group.find(SERVICE, group.name) is not None
-    return {name: content for name, content in found.items() if not is_idle or name != SETTINGS}
 
 
 def volume(group: Group, container: Mapping[str, object], name: str) -> Spec | None:

@@ -39,19 +39,27 @@ Spec = dict[str, Any]
 def serving(group: Group, maker: Item) -> Iterator[Spec]:
     """Yield what the service may be, the likeliest first."""
     container = main_container(template_of(maker))
-    found: dict[str, int] = {}
-    for item in sequence(container.get("ports")):
-        name, port = mapping(item).get("name"), number(mapping(item).get("containerPort"))
-        if isinstance(name, str) and port is not None:
-            found[name] = port
-    ports = found
+    listed = map(mapping, sequence(container.get("ports")))
+    ports = {
+        name: port
+        for item in listed
+        if isinstance(name := item.get("name"), str) and (port := number(item.get("containerPort"))) is not None
+    }
+    service = group.find(SERVICE, group.name)
+    reach = inside(service.body, "spec") if service else {}
+    door, kind = mapping(value_at(reach, ("ports", 0))), text(reach.get("type"))
     spec = given(
         kind=ServingKind.INFERENCE_SERVICE.value if kind_of(maker) == INFERENCE_SERVICE else None,
         **_pods(maker),
-        **_ports_said(ports),
+        port=ports.get(MAIN_PORT, "none"),
+        ports={name: port for name, port in ports.items() if name != MAIN_PORT},
         startup=_startup(maker, container),
         liveness=_probe(container.get("livenessProbe"), ports),
-        service=_reach(group, ports),
+        service=given(
+            type=None if kind == "ClusterIP" else kind,
+            port=None if (reached := number(door.get("port"))) == ports.get(MAIN_PORT) else reached,
+            nodePort=door.get("nodePort"),
+        ),
         canary=_canary(group, container),
     ) | _worker(maker)
     if (probe := _probe(container.get("readinessProbe"), ports) or "none") != ("tcp" if ports else "none"):
@@ -90,11 +98,6 @@ def _worker(maker: Item) -> Spec:
 
 
 # --- Ports and probes ------------------------------------------------------------------------------------------------
-
-
-def _ports_said(ports: Mapping[str, int]) -> Spec:
-    others = {name: port for name, port in ports.items() if name != MAIN_PORT}
-    return {"port": ports.get(MAIN_PORT, "none"), "ports": others}
 
 
 def _probe(value: object, ports: Mapping[str, int]) -> object:
@@ -137,63 +140,30 @@ _BEFORE_START: Final = 600
 # --- What leads to it ------------------------------------------------------------------------------------------------
 
 
-def _reach(group: Group, ports: Mapping[str, int]) -> Spec | None:
-    service = group.find(SERVICE, group.name)
-    if service is None:
-        return None
-    spec = inside(service.body, "spec")
-    main = mapping(value_at(spec, ("ports", 0)))
-    port, kind = number(main.get("port")), text(spec.get("type"))
-    return given(
-        type=None if kind == "ClusterIP" else kind,
-        port=None if port == ports.get(MAIN_PORT) else port,
-        nodePort=main.get("nodePort"),
-    )
-
-
 def _routes(group: Group) -> Iterator[Spec | None]:
     """Yield the route from outside, with and without its kind."""
-    found = _http_route(group) or _ingress(group)
-    if found is None:
+    item = next(group.of(HTTP_ROUTE), None) or next(group.of(INGRESS), None)
+    if item is None:
         yield None
         return
-    kind, route = found
-    service = group.find(SERVICE, group.name)
-    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
-    grpc = next((text(mapping(port).get("name")) for port in ports if "appProtocol" in mapping(port)), None)
-    port = _unless_main(grpc or route.pop("port", None))
-    spec = {**route, **given(port=port), **({"grpc": True} if grpc else {})}
-    yield spec
-    yield {**spec, "kind": kind}
-
-
-def _http_route(group: Group) -> tuple[str, Spec] | None:
-    item = next(group.of(HTTP_ROUTE), None)
-    if item is None:
-        return None
-    spec = inside(item.body, "spec")
-    rule = mapping(value_at(spec, ("rules", 0)))
-    number_of = value_at(rule, ("backendRefs", 0, "port"))
-    service = group.find(SERVICE, group.name)
-    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
-    name = next((mapping(port).get("name") for port in ports if mapping(port).get("port") == number_of), None)
-    path = value_at(rule, ("matches", 0, "path", "value"))
-    return item.kind, given(hosts=texts(spec.get("hostnames")), path=path, port=name)
-
-
-def _ingress(group: Group) -> tuple[str, Spec] | None:
-    item = next(group.of(INGRESS), None)
-    if item is None:
-        return None
-    spec = inside(item.body, "spec")
-    rules = [mapping(rule) for rule in sequence(spec.get("rules"))]
-    path = mapping(value_at(rules[0] if rules else {}, ("http", "paths", 0)))
-    return item.kind, given(
-        hosts=[host for rule in rules if isinstance(host := rule.get("host"), str)],
-        path=path.get("path"),
-        port=inside(path, "backend", "service", "port").get("name"),
-        tlsSecret=value_at(spec, ("tls", 0, "secretName")),
-    )
+    spec, service = inside(item.body, "spec"), group.find(SERVICE, group.name)
+    ports = [mapping(port) for port in sequence(inside(service.body, "spec").get("ports"))] if service else []
+    if kind_of(item) == HTTP_ROUTE:
+        rule = mapping(value_at(spec, ("rules", 0)))
+        number_of = value_at(rule, ("backendRefs", 0, "port"))
+        name = next((port.get("name") for port in ports if port.get("port") == number_of), None)
+        route = given(hosts=texts(spec.get("hostnames")), path=value_at(rule, ("matches", 0, "path", "value")))
+    else:
+        rules = [mapping(rule) for rule in sequence(spec.get("rules"))]
+        path = mapping(value_at(rules[0] if rules else {}, ("http", "paths", 0)))
+        name = inside(path, "backend", "service", "port").get("name")
+        hosts, secret = texts([rule.get("host") for rule in rules]), value_at(spec, ("tls", 0, "secretName"))
+        route = given(hosts=hosts, path=path.get("path"), tlsSecret=secret)
+    grpc = next((text(port.get("name")) for port in ports if "appProtocol" in port), None)
+    port = (_unless_main(grpc) or name) if grpc else _unless_main(name)
+    found = {**route, **given(port=port), **({"grpc": True} if grpc else {})}
+    yield found
+    yield {**found, "kind": item.kind}
 
 
 def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
@@ -280,7 +250,7 @@ def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
     if found := _OF_PODS.fullmatch(query):
         yield from _measures(found["metric"], each, is_counted=found["rate"] is not None)
     idle = parse_quantity(text(metadata.get("activationThreshold")))
-    yield {"query": {"promql": query, "perPod": _plain(each), **({"idle": _plain(idle)} if idle else {})}}
+    yield {"query": {"promql": query, "perPod": float(each), **({"idle": float(idle)} if idle else {})}}
 
 
 _OF_PODS: Final = regex(r"sum\((?P<rate>rate\()?(?P<metric>[a-zA-Z_:][a-zA-Z0-9_:]*)\{.*\}(\[2m\]\))?\)")
@@ -289,7 +259,3 @@ _OF_PODS: Final = regex(r"sum\((?P<rate>rate\()?(?P<metric>[a-zA-Z_:][a-zA-Z0-9_
 
 def _whole(value: Decimal) -> int | float:
     return int(value) if value == value.to_integral_value() else float(value)
-
-
-def _plain(value: Decimal) -> float:
-    return float(value)

@@ -9,7 +9,7 @@ from gpuplan.compiler.pipeline import Report
 from gpuplan.features.live.drafts import Draft
 from gpuplan.features.live.drifting import Differs, Drift, NextSync
 from gpuplan.features.live.importing import Difference, Import
-from gpuplan.features.live.views.importing import files, summary
+from gpuplan.features.live.views import files, summary
 
 CHANGED = Drift(
     cluster="lab",

@@ -212,17 +212,12 @@ def _fitting(grid: _Grid, room: int, *, is_last: bool) -> list[int] | None:
     for least, most in ((natural, grid.widths(cells, cells)), (words, natural), (pieces, words)):
         found = _shared_out(least, most, room)
         if found and _is_legible(grid, found, is_last=is_last):
-            return _needed(grid, found)
+            columns = zip(grid.headings, *grid.rows, strict=True)
+            return [
+                max(cells(part) for cell in column for part in wrapped(cell, width))
+                for column, width in zip(columns, found, strict=True)
+            ]
     return None
-
-
-def _needed(grid: _Grid, widths: Sequence[int]) -> list[int]:
-    """Return the widths that columns really need: a heading that is parted needs less than it was given."""
-    columns = zip(grid.headings, *grid.rows, strict=True)
-    return [
-        max(cells(part) for cell in column for part in wrapped(cell, width))
-        for column, width in zip(columns, widths, strict=True)
-    ]
 
 
 def _is_legible(grid: _Grid, widths: Sequence[int], *, is_last: bool) -> bool:

@@ -23,7 +23,6 @@ from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Plan, values_of
-from gpuplan.compiler.planning.preemption import Eviction
 from gpuplan.compiler.planning.prices import selected_costs
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.selection import Selection, selection_of
@@ -33,7 +32,6 @@ from gpuplan.compiler.policy.models import (
     KINDS_OF_WORK,
     Autoscaling,
     Canary,
-    Cap,
     Guard,
     Inference,
     ModelVolume,
@@ -63,13 +61,26 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
         **as_data(plan.cluster),
-        "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
+        "scheduler": {**as_data(plan.cluster.scheduler), "cap": plan.cluster.cap.value},
         "pools": [_pool(plan, pool, totals) for pool in shown.pools],
         "gpus": [as_data(gpu) for gpu in shown.gpus],
         "layouts": [as_data(layout) for layout in shown.layouts],
         "priority_classes": [as_data(item) for item in shown.priority_classes],
         "tenants": [as_data(tenant) for tenant in shown.tenants],
-        "evictions": _evictions(shown.evictions),
+        "evictions": [
+            {
+                "pool": eviction.pool,
+                "unit": eviction.unit,
+                "mechanism": eviction.mechanism.value,
+                "within_tenants": eviction.mechanism.is_within_tenants,
+                "across_tenants": eviction.mechanism.is_across_tenants,
+                "evictors": [party._asdict() for party in eviction.evictors],
+                "victims": [party._asdict() for party in eviction.victims],
+                "when": [condition.value for condition in eviction.when],
+                "min_run_time": eviction.min_run_time,
+            }
+            for eviction in shown.evictions
+        ],
         "workloads": [
             {**as_data(workload), "pools": [pool.name for pool in reach(plan, workload)]}
             for workload in shown.workloads
@@ -102,24 +113,6 @@ def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, 
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
         sure = {"certain": certain[unit.name]} if unit.name in certain else {}
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
-
-
-def _evictions(evictions: Iterable[Eviction]) -> list[dict[str, Any]]:
-    """A part of `plan.schema.json`."""
-    return [
-        {
-            "pool": eviction.pool,
-            "unit": eviction.unit,
-            "mechanism": eviction.mechanism.value,
-            "within_tenants": eviction.mechanism.is_within_tenants,
-            "across_tenants": eviction.mechanism.is_across_tenants,
-            "evictors": [party._asdict() for party in eviction.evictors],
-            "victims": [party._asdict() for party in eviction.victims],
-            "when": [condition.value for condition in eviction.when],
-            "min_run_time": eviction.min_run_time,
-        }
-        for eviction in evictions
-    ]
 
 
 # --- Any part ----------------------------------------------------------------------------------------------------
@@ -175,11 +168,6 @@ _AS_IT_IS: Final = Published()
 
 def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
     return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
-
-
-def _capped(scheduler: parts.Scheduler, cap: Cap) -> dict[str, Any]:
-    """Return the cap on tenants, which is known once the release of Kubernetes is."""
-    return {**as_data(scheduler), "cap": cap.value}
 
 
 def _of_pool(pool: parts.Pool) -> Mapping[str, object]:

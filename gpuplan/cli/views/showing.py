@@ -34,7 +34,8 @@ def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) 
         case "yaml":
             return to_yaml(plans_as_data(chosen))
         case "name":
-            return _names(map(selection_of, chosen))
+            named = (subject_of(part) for shown in map(selection_of, chosen) for part in _documents(shown))
+            return "".join(f"{printable(f'{kind.lower()}/{name}')}\n" for kind, name in dict.fromkeys(named))
         case "markdown":
             return _within_limit(_plan_markdown(selection_of(plan)) for plan in chosen)
         case "svg":
@@ -54,12 +55,6 @@ def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Th
     if format_ == "markdown":
         return _within_limit(_preemption_markdown(selection_of(plan)) for plan in chosen)
     return "\n".join(preemption_page(plan, theme) for plan in chosen)
-
-
-def _names(chosen: Iterable[Selection]) -> str:
-    """The documents, each once on a line, as `kubectl` names objects and `gpuplan trace` takes them."""
-    named = (subject_of(part) for shown in chosen for part in _documents(shown))
-    return "".join(f"{printable(f'{kind.lower()}/{name}')}\n" for kind, name in dict.fromkeys(named))
 
 
 def _documents(shown: Selection) -> Iterator[Part]:

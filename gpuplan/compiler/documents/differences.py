@@ -28,20 +28,15 @@ def _differences(old: object, new: object, was: Path, here: Path) -> Iterator[Di
             else:
                 yield Difference((*was, key), (*here, key))
     elif isinstance(old, Sequence) and isinstance(new, Sequence) and not isinstance(old, str):
-        yield from _items(old, new, was, here)
+        most = min(len(old), len(new))
+        start = next((index for index in range(most) if old[index] != new[index]), most)
+        end = next((index for index in range(most - start) if old[-1 - index] != new[-1 - index]), most - start)
+        for index in range(start, max(len(old), len(new)) - end):
+            if index >= len(new) - end:
+                yield Difference((*was, index), None)
+            elif index >= len(old) - end:
+                yield Difference(None, (*here, index))
+            else:
+                yield from _differences(old[index], new[index], (*was, index), (*here, index))
     elif type(old) is not type(new) or old != new:
         yield Difference(was, here)
-
-
-def _items(old: Sequence[object], new: Sequence[object], was: Path, here: Path) -> Iterator[Difference]:
-    """Yield the differences between two lists, item by item between their common beginning and their common end."""
-    most = min(len(old), len(new))
-    start = next((index for index in range(most) if old[index] != new[index]), most)
-    end = next((index for index in range(most - start) if old[-1 - index] != new[-1 - index]), most - start)
-    for index in range(start, max(len(old), len(new)) - end):
-        if index >= len(new) - end:
-            yield Difference((*was, index), None)
-        elif index >= len(old) - end:
-            yield Difference(None, (*here, index))
-        else:
-            yield from _differences(old[index], new[index], (*was, index), (*here, index))

@@ -160,25 +160,21 @@ def _subtle(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
             yield Repair(Slip.COLON, row, column, f"{missing[1]}:{missing[2]}")
         if tight := _NO_SPACE.fullmatch(line):
             yield Repair(Slip.SPACE, row, tight.end(1) - 1, f"{tight[1]} {tight[2]}")
-        yield from _closed(row, line)
+        found = re.search(r"\s+#.*$|\s+$", line)
+        body, comment = (line[: found.start()], line[found.start() :]) if found else (line, "")
+        brackets, quote = _left_open(body)
+        if quote is not None:
+            last = len(body.rstrip("]} ,")) if brackets else len(body)
+            ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
+            for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
+                yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
+        elif brackets:
+            closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))
+            yield Repair(Slip.BRACKET, row, brackets[-1], f"{body}{closers}{comment}")
+        elif body.endswith(("}", "]")):
+            yield Repair(Slip.SURPLUS, row, len(body) - 1, f"{body[:-1].rstrip()}{comment}")
         if bare := _BARE_TEXT.fullmatch(line):
             yield Repair(Slip.BARE_TEXT, row, bare.start(2), f'{bare[1]}"{bare[2].rstrip()}"')
-
-
-def _closed(row: int, line: str) -> Iterator[Repair]:
-    """The line with what it leaves open closed at its end, or with one bracket less there."""
-    body, comment = _divided(line)
-    brackets, quote = _left_open(body)
-    if quote is not None:
-        last = len(body.rstrip("]} ,")) if brackets else len(body)
-        ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
-        for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
-            yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
-    elif brackets:
-        closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))
-        yield Repair(Slip.BRACKET, row, brackets[-1], f"{body}{closers}{comment}")
-    elif body.endswith(("}", "]")):
-        yield Repair(Slip.SURPLUS, row, len(body) - 1, f"{body[:-1].rstrip()}{comment}")
 
 
 def straightened(line: str) -> str:
@@ -188,12 +184,6 @@ def straightened(line: str) -> str:
 def _without_tabs(line: str) -> str:
     found = _TABBED.match(line)
     return found[0].replace("\t", "  ") + line[found.end() :] if found else line
-
-
-def _divided(line: str) -> tuple[str, str]:
-    """A line and the comment at its end, with the spaces before it."""
-    found = re.search(r"\s+#.*$|\s+$", line)
-    return (line[: found.start()], line[found.start() :]) if found else (line, "")
 
 
 def _left_open(body: str) -> tuple[list[int], int | None]:

@@ -56,19 +56,13 @@ def _changes(path: Path, words: str, key: tuple[str, ...], old: object, new: obj
             for entry in dict.fromkeys((*new, *old)):
                 yield from _changes((*path, str(entry)), words, (), old.get(entry), new.get(entry))
         case list(), list() if any(isinstance(item, BaseModel) for item in (*old, *new)):
-            yield from _items(path, words, key, old, new)
+            before, after = _by_key(key, old), _by_key(key, new)
+            for known in dict.fromkeys((*after, *before)):
+                index, item = after.get(known) or (before[known][0], None)
+                yield from _changes((*path, index), words, (), before[known][1] if known in before else None, item)
         case _:
             if old != new:
                 yield FieldChange(path, words, old, new)
-
-
-def _items(
-    path: Path, words: str, key: tuple[str, ...], old: Sequence[object], new: Sequence[object]
-) -> Iterator[FieldChange]:
-    before, after = _by_key(key, old), _by_key(key, new)
-    for known in dict.fromkeys((*after, *before)):
-        index, item = after.get(known) or (before[known][0], None)
-        yield from _changes((*path, index), words, (), before[known][1] if known in before else None, item)
 
 
 def _by_key(key: tuple[str, ...], items: Sequence[object]) -> dict[object, tuple[int, object]]:

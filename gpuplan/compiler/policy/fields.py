@@ -104,13 +104,15 @@ def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
 
 def _document_field(field: FieldInfo, path: str) -> FieldDoc:
     nested = next(models_in(field.annotation), None)
+    form = _words_of_form(field)
+    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
     return FieldDoc(
         path=path,
         type=_type_text(field.annotation),
         required=field.is_required(),
         default=_default_text(field),
         description=field.description or "",
-        form=_form(field),
+        form=f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else "",
         values=_values_in(field.annotation),
         children=_children(nested, path) if nested else (),
     )
@@ -159,13 +161,6 @@ _PLAIN_TYPES: dict[object, str] = {
     str: "text",
     typing.Any: "any value",
 }
-
-
-def _form(field: FieldInfo) -> str:
-    """Return the form to which findings hold the field, as a sentence."""
-    form = _words_of_form(field)
-    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
-    return f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else ""
 
 
 def _words_of_form(field: FieldInfo) -> str:

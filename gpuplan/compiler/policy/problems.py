@@ -37,7 +37,15 @@ def problems_by_place(document: Document, error: ValidationError) -> dict[Path, 
     """The errors by the path in the document that they are about; a union reports once per member."""
     problems: dict[Path, list[ErrorDetails]] = {}
     for problem in error.errors(include_url=False, include_context=True):
-        problems.setdefault(_place(document.data, problem), []).append(problem)
+        data = document.data
+        path: Path = ()
+        loc = problem["loc"]  # which also holds union members and `[key]`, which are not in the file
+        for index, part in enumerate(loc):
+            if _holds(data, part):
+                path, data = (*path, part), data[part]
+            elif problem["type"] == "missing" and index == len(loc) - 1:
+                path = (*path, part)
+        problems.setdefault(path, []).append(problem)
     return {place: _join(found) for place, found in problems.items()}
 
 
@@ -45,7 +53,13 @@ def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
 ) -> tuple[Diagnostic, ...]:
     """A finding for each mistake, in the order in which pydantic met them."""
-    homes = _homes(document, model, problems)
+    unknown = [
+        place
+        for place, problem in problems.items()
+        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES
+    ]
+    found = {place: _home(document, model, place) for place in unknown}
+    homes = {place: home for place, home in found.items() if home is not None}
     told = {problem for place, home in homes.items() for problem in _following(document, place, home, problems)}
     told.update(_misspelt(problems))
     return tuple(
@@ -101,17 +115,6 @@ def _is_imported(document: Document) -> bool:
 
 
 # --- Fields that stand in the wrong place ---------------------------------------------------------------------------
-
-
-def _homes(document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]) -> dict[Path, Path]:
-    """Return, for each unknown field, the mapping that it belongs into: one beside them, or the one around theirs."""
-    unknown = [
-        place
-        for place, problem in problems.items()
-        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES
-    ]
-    found = {place: _home(document, model, place) for place in unknown}
-    return {place: home for place, home in found.items() if home is not None}
 
 
 def _home(document: Document, model: type[BaseModel], place: Path) -> Path | None:
@@ -219,7 +222,11 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     words = next((error for error in telling if error["type"] == "literal_error"), None)
     other = next((error for error in telling if error is not words), None)
     if words is None and other is not None:
-        return _nearest(telling)
+        refused = next((error for error in telling if error["type"] not in _EXPECTED_TYPES), None)
+        first, *others = telling
+        if refused or not others:
+            return refused or first
+        return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
@@ -232,27 +239,6 @@ def _taken_by(error: ErrorDetails) -> str:
     if error["type"] == "string_pattern_mismatch":
         return form_of(error["ctx"]["pattern"]).words
     return _EXPECTED_TYPES.get(error["type"], "")
-
-
-def _nearest(errors: list[ErrorDetails]) -> ErrorDetails:
-    """The error of the member that takes such a value, though not this one; where none does, what each takes."""
-    refused = next((error for error in errors if error["type"] not in _EXPECTED_TYPES), None)
-    first, *others = errors
-    if refused or not others:
-        return refused or first
-    return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
-
-
-def _place(data: Any, error: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML data
-    """The path in the document: pydantic's `loc` also holds union members and `[key]`, which are not in the file."""
-    path: Path = ()
-    loc = error["loc"]
-    for index, part in enumerate(loc):
-        if _holds(data, part):
-            path, data = (*path, part), data[part]
-        elif error["type"] == "missing" and index == len(loc) - 1:
-            path = (*path, part)
-    return path
 
 
 def _holds(data: object, part: str | int) -> bool:
@@ -277,7 +263,11 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
         case "extra_forbidden":
             return UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
         case "missing":
-            return MISSING_FIELD.report(_missing_field(at))
+            name, parent = at.path[-1], Origin(at.source, at.path[:-1])
+            where = f"`{parent}`" if parent.path else "the document"
+            return MISSING_FIELD.report(
+                Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
+            )
         case "exactly_one":
             return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
@@ -357,16 +347,23 @@ _REMEDIES: Mapping[Path, str] = {
 """Advice on fields that are wrong for a reason, by the end of their path."""
 
 
-def _missing_field(at: Origin) -> Finding:
-    name, parent = at.path[-1], Origin(at.source, at.path[:-1])
-    where = f"`{parent}`" if parent.path else "the document"
-    return Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
-
-
 def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:
     at, given = Origin(document, place), context["given"]
     if not given:
-        return _none_given(at, model, context, _get(document.data, place))
+        data = _get(document.data, place)
+        what, fields = context["what"], context["fields"]
+        empty = next((name for name in fields if _holds(data, name)), None)
+        if empty is None:
+            return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
+        inner = nested_model(model, (*at.path, empty))
+        return Finding(
+            (at / empty).key,
+            f"{what} is missing: `{empty}` has no value",
+            label="empty",
+            help=f"write `{empty}: {{}}`"
+            if inner is not None and not inner.model_fields
+            else f"write below `{empty}` what it is, or remove it",
+        )
     both = " and ".join(f"`{name}`" for name in given)
     message = f"{context['what']} is given {len(given)} times: {both}"
     mps = ["MPS does not work on MIG devices; `timeSlicing` inside of `mig` does"] if {"mps", "mig"} <= {*given} else []
@@ -383,23 +380,6 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
         related=(Label((at / kept[0]).key, "what the base says"),),
         notes=notes,
         help=f"add `{kept[0]}: null` here to remove what the base says",
-    )
-
-
-def _none_given(at: Origin, model: type[BaseModel], context: Mapping[str, Any], data: object) -> Finding:
-    """None is there, or one without a value: `exclusive:` is null, and only `exclusive: {}` is something."""
-    what, fields = context["what"], context["fields"]
-    empty = next((name for name in fields if _holds(data, name)), None)
-    if empty is None:
-        return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
-    inner = nested_model(model, (*at.path, empty))
-    return Finding(
-        (at / empty).key,
-        f"{what} is missing: `{empty}` has no value",
-        label="empty",
-        help=f"write `{empty}: {{}}`"
-        if inner is not None and not inner.model_fields
-        else f"write below `{empty}` what it is, or remove it",
     )
 
 

@@ -136,7 +136,10 @@ def _values(
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
     hand = () if line else tuple(_by_hand(plan, written, path))
     if path and not leaves and not hand:
-        raise _no_path(path, file, traced)
+        known = [spelled(leaf.path[:end]) for leaf in traced.leaves for end in range(1, len(leaf.path) + 1)]
+        near = closest(path, known)
+        top = listing(sorted({str(leaf.path[0]) for leaf in traced.leaves}), None)
+        raise GpuplanError(f"`{file}` has no `{path}`", f"did you mean `{near}`?" if near else f"it has {top}")
     chosen = _on_line(leaves, lines, line) if line else leaves
     if line and not chosen:
         notes = (*notes, f"line {line} of `{file}` holds no value: {_what_else(lines, line)}")
@@ -181,13 +184,6 @@ def _staleness(root: DiskPath, name: str, text: str) -> Iterator[str]:
         return
     if data != written:
         yield f"`{name}` is not what the policies make now, which is what is traced: run `gpuplan build`"
-
-
-def _no_path(path: str, where: str, traced: Traced) -> GpuplanError:
-    known = [spelled(leaf.path[:end]) for leaf in traced.leaves for end in range(1, len(leaf.path) + 1)]
-    near = closest(path, known)
-    top = listing(sorted({str(leaf.path[0]) for leaf in traced.leaves}), None)
-    return GpuplanError(f"`{where}` has no `{path}`", f"did you mean `{near}`?" if near else f"it has {top}")
 
 
 # --- An object ---------------------------------------------------------------------------------------------------

@@ -91,7 +91,20 @@ def _at_path(asked: list[Asked], path: str, where: str) -> list[Asked]:
 
 
 def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) -> tuple[list[Asked], tuple[str, ...]]:
-    documents = _read(root, repository, target.file)
+    known = {
+        layer.file.path for documents in repository.documents.values() for one in documents for layer in one.layers
+    }
+    if not (root / target.file).is_file():
+        near = closest(target.file, sorted(known))
+        raise GpuplanError(
+            f"there is no `{target.file}`",
+            f"did you mean `{near}`?" if near else f"the policies are in {listing(sorted(known))}",
+        )
+    in_folder, _ = read_folder(DiskTree(root), dirname(target.file))
+    documents = [document for document in in_folder if document.file.path == target.file]
+    if not documents:
+        hint = "policies are the `.yaml` files below `overlays/` and its bases"
+        raise GpuplanError(f"`{target.file}` is no policy", hint)
     text = documents[0].file
     if target.line > len(text.lines):
         raise GpuplanError(
@@ -112,24 +125,6 @@ def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) 
     reason = "it only separates documents" if line.startswith("---") else "it holds no value"
     reason = "it is a comment" if line.startswith("#") else reason
     return [], (f"line {target.line} of `{target.file}` says nothing: {reason}",)
-
-
-def _read(root: DiskPath, repository: Repository, file: str) -> Sequence[Document]:
-    """Return the documents of a file of the policies, as they are written there."""
-    known = {
-        layer.file.path for documents in repository.documents.values() for one in documents for layer in one.layers
-    }
-    if not (root / file).is_file():
-        near = closest(file, sorted(known))
-        raise GpuplanError(
-            f"there is no `{file}`",
-            f"did you mean `{near}`?" if near else f"the policies are in {listing(sorted(known))}",
-        )
-    documents, _ = read_folder(DiskTree(root), dirname(file))
-    of_file = [document for document in documents if document.file.path == file]
-    if not of_file:
-        raise GpuplanError(f"`{file}` is no policy", "policies are the `.yaml` files below `overlays/` and its bases")
-    return of_file
 
 
 def _values(document: Document, layer: Layer) -> Iterator[Asked]:

@@ -53,7 +53,12 @@ class Lines:
         for index, part in enumerate(route):
             child = find_node(node, (part,))
             if child is None:
-                return self._find_inside(route[:index], route[index:], node, str(data))
+                outer = route[:index]
+                if not self._is_block(node):
+                    return Stretch(node.key.start.line, node.key.start.line)
+                if outer not in self._inner:
+                    self._inner[outer] = Lines(str(data), node.key.start.line)
+                return self._inner[outer].find(route[index:])
             node, data = child, _child(data, part)
         start = node.key.start.line
         return Stretch(start, start + len(str(data).splitlines()) if self._is_block(node) else node.shown.end.line)
@@ -66,14 +71,6 @@ class Lines:
                 return self.find(route[:length]).first
             data = _child(data, part)
         return self.find(route).first
-
-    def _find_inside(self, outer: Path, inner: Path, node: Node, text: str) -> Stretch:
-        """Return the lines of a value in a text. Only in a block of lines does each value have its own."""
-        if not self._is_block(node):
-            return Stretch(node.key.start.line, node.key.start.line)
-        if outer not in self._inner:
-            self._inner[outer] = Lines(text, node.key.start.line)
-        return self._inner[outer].find(inner)
 
     def _is_block(self, node: Node) -> bool:
         """Whether a text begins on the line below its key."""

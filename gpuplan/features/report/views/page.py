@@ -68,9 +68,15 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
     }
     published = Published(documents)
     drawn = _Drawn(published, report.plans, earlier, [PlanPaths(plan, at) for at, plan in enumerate(report.plans)])
+    names = [plan.cluster.name for plan in report.plans]
+    found: dict[str, str] = {}
+    for index, plan in enumerate(report.plans):
+        paths = PlanPaths(plan, index)
+        for pool in plan.pools:
+            found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
     return _rendered(
         follow,
-        title=_title(report),
+        title=f"GPU report: {joined(names)}" if names else "GPU report",
         trouble=None,
         plans=plans,
         findings=documents[FINDINGS],
@@ -79,7 +85,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         currencies=_currencies(plans),
         met_classes=_met_classes(diff),
         cost_rows=_cost_rows,
-        models=_models(report.plans),
+        models=sorted(found.items()),
         gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
         scheduler_titles=[plan.scheduler.title for plan in report.plans],
         at=published.at,
@@ -163,11 +169,6 @@ _LOUDNESS: Final[Mapping[str, str]] = {
 """As `class_style` of `gpuplan diff` has it: from where pods must end, and where something else does not go on."""
 
 
-def _title(report: Report) -> str:
-    names = [plan.cluster.name for plan in report.plans]
-    return f"GPU report: {joined(names)}" if names else "GPU report"
-
-
 def _noun(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
@@ -192,16 +193,6 @@ def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
         if found := cluster.get("costs"):
             ways.setdefault(found["currency"], []).append(f"/clusters/{index}/costs/total/per_month")
     return {currency: " ".join(found) for currency, found in sorted(ways.items())}
-
-
-def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
-    """Each GPU model, and where it is named first."""
-    found: dict[str, str] = {}
-    for index, plan in enumerate(plans):
-        paths = PlanPaths(plan, index)
-        for pool in plan.pools:
-            found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
-    return sorted(found.items())
 
 
 def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
@@ -248,7 +239,8 @@ def _compute(plan: Plan, cluster: str) -> Iterator[Mapping[str, object]]:
 def _few(published: Published, at: str, field: str) -> Markup:
     """The first of a list, and how many more there are."""
     ways = [f"{at}/{field}/{index}" for index in range(len(published.find(f"{at}/{field}")))]
-    return _listed(published, ways, f"#{at}/{field}/*")
+    shown = [published.at(way) for way in ways[:_FEW]]
+    return Markup(", ").join((*shown, *_rest(published, len(ways), (f"#{at}/{field}/*")))) or Markup("none")
 
 
 def _parties(published: Published, at: str, side: str) -> Markup:
@@ -264,11 +256,6 @@ def _party(published: Published, way: str) -> Markup:
     return tenant + (
         Markup(" ({})").format(published.at(f"{way}/priority_class")) if has_class else Markup(" (no class)")
     )
-
-
-def _listed(published: Published, ways: Sequence[str], count: str) -> Markup:
-    shown = [published.at(way) for way in ways[:_FEW]]
-    return Markup(", ").join((*shown, *_rest(published, len(ways), count))) or Markup("none")
 
 
 def _rest(published: Published, total: int, count: str) -> Iterator[Markup]:

@@ -61,11 +61,6 @@ def _file(values: Sequence[TracedValue], theme: Theme) -> str:
     whole = list(dict.fromkeys(source for value in values for source in value.sources if source.is_of_object))
     what = "this object" if first.object_title else "this file"
     reasons = f"  {what} is here because of\n{_sources(whole, theme, '    ')}" if whole else ""
-    return f"{heading}{title}\n{reasons}{_values(values, theme)}"
-
-
-def _values(values: Sequence[TracedValue], theme: Theme) -> str:
-    """Return values one by one, and together those of gpuplan's own rules, unless there is just one value."""
     ruled = [value for value in values if len(values) > 1 and _is_ruled(value)]
     others = [value for value in values if len(values) == 1 or not _is_ruled(value)]
     width = max((len(str(value.line)) for value in others), default=1)
@@ -83,7 +78,7 @@ def _values(values: Sequence[TracedValue], theme: Theme) -> str:
         shown = printable(", ".join(names[:MOST_VALUES]) + (f" and {more} more" if more > 0 else ""))
         filled = fill(shown, max(theme.width - 6, _LEAST), break_long_words=False, break_on_hyphens=False)
         text += f"  gpuplan's own rules, {page}\n{indent(filled, '      ')}\n"
-    return text
+    return f"{heading}{title}\n{reasons}{text}"
 
 
 def _is_ruled(value: TracedValue) -> bool:

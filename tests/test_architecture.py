@@ -108,7 +108,7 @@ IMPORTING = frozenset(
         "compiler/backends/__init__.py",
         "compiler/base/faces.py",
         "compiler/checks/__init__.py",
-        "compiler/policy/documentation.py",
+        "compiler/policy/fields.py",
         "features/packing/sizing/choosing/highs.py",
         "terminal/verbs.py",
     }

@@ -14,9 +14,8 @@ from gpuplan.compiler.planning.placement.layouts import maximal_layouts
 from gpuplan.compiler.planning.placement.placing import Instance, Placed, place
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.terminal.catalog import spell
-from gpuplan.terminal.cuts import WHOLE_TINT, Cut, Phrase, Piece, Words, cut_of_instances, cuts_of, plain
+from gpuplan.terminal.cuts import WHOLE_TINT, Cut, Phrase, Piece, PlanPaths, Words, cut_of_instances, cuts_of, plain
 from gpuplan.terminal.plan import amount
-from gpuplan.terminal.plan_paths import PlanPaths
 from gpuplan.terminal.svg import (
     Figure,
     filled,

@@ -27,7 +27,7 @@ from gpuplan.compiler.planning.prices import selected_costs
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.compiler.planning.serving import autoscaler_kind, metric_of, probe_of
-from gpuplan.compiler.policy.documentation import document
+from gpuplan.compiler.policy.fields import document
 from gpuplan.compiler.policy.models import (
     KINDS_OF_WORK,
     Autoscaling,

@@ -197,7 +197,7 @@ def explain() -> None:
     """
 
 
-@verb("cataloguing")
+@verb("explaining")
 @click.argument("gpu", required=False, shell_complete=completing(gpu_models))
 @format_option(
     "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"

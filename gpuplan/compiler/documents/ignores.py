@@ -15,7 +15,11 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.documents import stretches
 from gpuplan.compiler.documents.document import Spot
-from gpuplan.compiler.documents.events import (
+from gpuplan.compiler.documents.rules import MALFORMED_IGNORE
+from gpuplan.compiler.documents.scalars import shortened
+from gpuplan.compiler.documents.stretches import Stretch
+from gpuplan.compiler.documents.text import check_text
+from gpuplan.compiler.documents.tree import (
     MAPPING_END,
     MAPPING_START,
     SCALAR,
@@ -25,10 +29,6 @@ from gpuplan.compiler.documents.events import (
     Mark,
     event_source,
 )
-from gpuplan.compiler.documents.rules import MALFORMED_IGNORE
-from gpuplan.compiler.documents.scalars import shortened
-from gpuplan.compiler.documents.stretches import Stretch
-from gpuplan.compiler.documents.text import check_text
 
 EXAMPLE = "# gpuplan: ignore[GPU203] reason"
 

@@ -14,7 +14,11 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents import stretches
 from gpuplan.compiler.documents.document import Document, Layer, Reading
-from gpuplan.compiler.documents.events import (
+from gpuplan.compiler.documents.remarks import Remarks, UnreadableError
+from gpuplan.compiler.documents.repair import Trials
+from gpuplan.compiler.documents.scalars import read_plain
+from gpuplan.compiler.documents.stretches import Stretch
+from gpuplan.compiler.documents.tree import (
     ALIAS,
     DOCUMENT_START,
     MAPPING_END,
@@ -26,10 +30,6 @@ from gpuplan.compiler.documents.events import (
     Mark,
     event_source,
 )
-from gpuplan.compiler.documents.remarks import Remarks, UnreadableError
-from gpuplan.compiler.documents.repair import Trials
-from gpuplan.compiler.documents.scalars import read_plain
-from gpuplan.compiler.documents.stretches import Stretch
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000

@@ -22,7 +22,6 @@ from gpuplan.compiler.base.diagnostics import (
 )
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.document import Document, Spot
-from gpuplan.compiler.documents.events import SCALAR, Event
 from gpuplan.compiler.documents.ignores import find_malformed
 from gpuplan.compiler.documents.repair import Trials
 from gpuplan.compiler.documents.rules import (
@@ -42,6 +41,7 @@ from gpuplan.compiler.documents.scalars import Doubt, quoted, shortened
 from gpuplan.compiler.documents.stretches import SEPARATOR, Stretch, start_of_document, whole
 from gpuplan.compiler.documents.syntax import explain
 from gpuplan.compiler.documents.text import check_text, span_of
+from gpuplan.compiler.documents.tree import SCALAR, Event
 
 MAX_FINDINGS = 1_000
 

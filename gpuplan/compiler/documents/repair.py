@@ -10,7 +10,8 @@ import yaml
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.documents.events import (
+from gpuplan.compiler.documents.scalars import CURLY_QUOTES
+from gpuplan.compiler.documents.tree import (
     DOCUMENT_START,
     MAPPING_END,
     MAPPING_START,
@@ -20,7 +21,6 @@ from gpuplan.compiler.documents.events import (
     STREAM_END,
     event_source,
 )
-from gpuplan.compiler.documents.scalars import CURLY_QUOTES
 
 MAX_LENGTH = 16 * 1024
 """The characters of a document that is worth the trial of edits; one written by hand has a tenth of it."""

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Final
+from functools import cache
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gpuplan import handed_in
 from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.faces import imported
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.policy.beside import beside_platforms
-from gpuplan.compiler.policy.documentation import document
 from gpuplan.compiler.policy.marks import Judged, marks_of, models_in, types_in
-from gpuplan.compiler.policy.models import KINDS, Model
+from gpuplan.compiler.policy.models import KINDS, Document, Model
 from gpuplan.compiler.policy.names import Naming, Reference, Titled
 from gpuplan.compiler.policy.texts import GENERAL, Form, form_of
 
 _INDEX = regex(r"\[[0-9]*\]")
 
 
-_DOCUMENTS: Final[Mapping[str, type[Model]]] = {**KINDS, **beside_platforms()}
+@cache
+def beside_platforms() -> Mapping[str, type[Document]]:
+    """Return the model of each kind of documents that lie in no platform and are given to a command, by its name."""
+    return {kind.__name__: kind for kind in imported(handed_in.DOCUMENTS)}
+
+
+def document_models() -> Mapping[str, type[Model]]:
+    """Return the model of each kind of documents, by its name."""
+    return {**KINDS, **beside_platforms()}
 
 
 class FieldDoc(Value):
@@ -46,7 +57,7 @@ def find_field(path: str) -> FieldDoc | None:
     An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
     """
     kind, *parts = _INDEX.sub("", path).split(".")
-    model = next((model for known, model in _DOCUMENTS.items() if known.lower() == kind.lower()), None)
+    model = next((model for known, model in document_models().items() if known.lower() == kind.lower()), None)
     doc = _document_kind(model) if model else None
     for part in parts:
         doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
@@ -55,7 +66,7 @@ def find_field(path: str) -> FieldDoc | None:
 
 def field_paths() -> Iterator[str]:
     """Every path that `find_field` knows, kinds first."""
-    for model in _DOCUMENTS.values():
+    for model in document_models().values():
         yield from _paths(_document_kind(model))
 
 
@@ -202,3 +213,44 @@ def _default_text(field: FieldInfo) -> str:
     if isinstance(default, list):
         return f"[{', '.join(map(str, default))}]"
     return "{}" if default == {} else '""' if default == "" else str(default)
+
+
+# --- Texts -----------------------------------------------------------------------------------------------------------
+
+
+def document(model: type[BaseModel]) -> None:
+    """Give the fields of a model the descriptions that stand below them, in its class or in one that it is made of.
+
+    Most runs need none, and pydantic's own way reads the source of each class whenever it is declared.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        texts |= _texts(base.__module__).get(base.__name__, {})
+    for name, field in model.model_fields.items():
+        field.description = field.description or texts.get(name)
+
+
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of each class of a module."""
+    if module.partition(".")[0] in ("builtins", "pydantic"):
+        return {}
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_texts_in(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _texts_in(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in zip(declared.body, declared.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, " ".join(said.split())
+            case _:
+                pass
+
+
+# --- Kinds of documents outside platforms ----------------------------------------------------------------------------
+
+
+def command_for(kind: str) -> str | None:
+    """Return the command that a document of such a kind is given to; None for any other kind."""
+    return dict(zip(beside_platforms(), handed_in.DOCUMENTS.values(), strict=True)).get(kind)

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, listing
-from gpuplan.compiler.policy.beside import command_for
 from gpuplan.compiler.policy.elsewhere import find_said
-from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
 from gpuplan.compiler.policy.rules import (

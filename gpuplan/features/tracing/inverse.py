@@ -27,12 +27,10 @@ from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.compiler.policy.parse import document_of
-from gpuplan.features.tracing.by_hand import patches_of, source_of
 from gpuplan.features.tracing.engine import trace_plan, written_for
-from gpuplan.features.tracing.forward import confidential_of, text_of, title_of
-from gpuplan.features.tracing.lines import Lines
+from gpuplan.features.tracing.forward import confidential_of, patches_of, source_of, text_of, title_of
+from gpuplan.features.tracing.lines import Lines, leads_to, loosely, spelled
 from gpuplan.features.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
-from gpuplan.features.tracing.routes import leads_to, loosely, spelled
 from gpuplan.features.tracing.targets import Target, TargetKind
 
 

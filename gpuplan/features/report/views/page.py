@@ -18,10 +18,10 @@ from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool
 from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
 from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
+from gpuplan.terminal.cuts import PlanPaths
 from gpuplan.terminal.drawing import cuts_figure, guarantees_figure
 from gpuplan.terminal.json_findings import findings_as_data
 from gpuplan.terminal.plan_json import plans_as_data
-from gpuplan.terminal.plan_paths import PlanPaths
 from gpuplan.terminal.preemption import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.terminal.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.terminal.text import Theme, printable

@@ -8,16 +8,7 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.catalog.currencies import currencies
-from gpuplan.compiler.planning.prices import (
-    HOURS_PER_MONTH,
-    Costs,
-    Money,
-    PoolCost,
-    node_type,
-    per_month,
-    saved,
-    selected_costs,
-)
+from gpuplan.compiler.planning import prices
 from gpuplan.compiler.planning.selection import Selection
 from gpuplan.terminal.fitting import Table
 
@@ -32,12 +23,12 @@ _DIGITS_OF_AN_HOUR: Final = 4
 
 def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
     """Yield each table with its heading, or nothing if no document has prices."""
-    costs = selected_costs(shown)
+    costs = prices.selected_costs(shown)
     if costs is None:
         return
-    currency, of_a_month = costs.currency, f"in {costs.currency} a month of {HOURS_PER_MONTH} hours"
+    currency, of_a_month = costs.currency, f"in {costs.currency} a month of {prices.HOURS_PER_MONTH} hours"
 
-    def months(*amounts: Money) -> Iterator[str]:
+    def months(*amounts: prices.Money) -> Iterator[str]:
         return (month_text(amount, currency) for amount in amounts)
 
     rows: list[tuple[str, ...]] = [_pool_row(pool, currency) for pool in costs.pools]
@@ -65,7 +56,7 @@ def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
     rows = [
         (
             *(cost.workload.name, cost.workload.tenant.name, *months(cost.fewest, cost.most, cost.whole_gpus)),
-            percentage(saved(cost.most, cost.whole_gpus)),
+            percentage(prices.saved(cost.most, cost.whole_gpus)),
         )
         for cost in costs.workloads
     ]
@@ -73,13 +64,13 @@ def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
     yield f"Costs of workloads, {of_a_month}", Table(headings, rows, right=range(2, 6))
 
 
-def month_text(amount: Money, currency: str, sign: str = "") -> str:
+def month_text(amount: prices.Money, currency: str, sign: str = "") -> str:
     """Return an hourly amount for a month, with as many digits as the currency has; ``sign`` `+` shows one."""
     digits = currencies().get(currency, _USUAL_DIGITS)
-    return f"{rounded(per_month(amount), digits):{sign},.{digits}f}"
+    return f"{rounded(prices.per_month(amount), digits):{sign},.{digits}f}"
 
 
-def hour_text(amount: Money) -> str:
+def hour_text(amount: prices.Money) -> str:
     return f"{rounded(amount, _DIGITS_OF_AN_HOUR):,f}"
 
 
@@ -92,7 +83,7 @@ def percentage(part: Ratio | None) -> str:
     return _UNKNOWN if part is None else f"{rounded(part * 100, 1)}%"
 
 
-def _pools(costs: Costs) -> Table:
+def _pools(costs: prices.Costs) -> Table:
     rows = [_pool_row(pool, costs.currency) for pool in costs.pools]
     rows += [(name, "no price", *[_UNKNOWN] * 7) for name in costs.unpriced]
     if len(costs.pools) > 1:
@@ -102,7 +93,7 @@ def _pools(costs: Costs) -> Table:
     return Table(headings, rows, right=range(1, 8), extra=(8, 6, 7))
 
 
-def _pool_row(cost: PoolCost, currency: str) -> tuple[str, ...]:
+def _pool_row(cost: prices.PoolCost, currency: str) -> tuple[str, ...]:
     shortest = Decimal(1).scaleb(-currencies().get(cost.price.currency, _USUAL_DIGITS))
     found = cost.price.per_node_hour.normalize()
     return (
@@ -110,7 +101,7 @@ def _pool_row(cost: PoolCost, currency: str) -> tuple[str, ...]:
         f"{found.quantize(shortest) if found == found.quantize(shortest) else found:,f}",
         *(month_text(amount, currency) for amount in (cost.total, cost.guaranteed, cost.free, cost.not_cut)),
         _UNKNOWN if cost.whole_gpus is None else month_text(cost.whole_gpus, currency),
-        percentage(saved(cost.total, cost.whole_gpus)),
+        percentage(prices.saved(cost.total, cost.whole_gpus)),
         cost.pool.spec.billing.term.value,
     )
 
@@ -118,11 +109,11 @@ def _pool_row(cost: PoolCost, currency: str) -> tuple[str, ...]:
 # --- For programs ------------------------------------------------------------------------------------------------
 
 
-def costs_as_data(costs: Costs) -> dict[str, Any]:
+def costs_as_data(costs: prices.Costs) -> dict[str, Any]:
     """A part of `plan.schema.json`."""
     return {
         "currency": costs.currency,
-        "hours_per_month": HOURS_PER_MONTH,
+        "hours_per_month": prices.HOURS_PER_MONTH,
         **_moneys(costs, *_OF_ALL),
         "pools": [_pool_as_data(cost) for cost in costs.pools],
         "tenants": [
@@ -137,7 +128,7 @@ def costs_as_data(costs: Costs) -> dict[str, Any]:
             {
                 "workload": cost.workload.name,
                 **_moneys(cost, "fewest", "most", "whole_gpus"),
-                "saved": _part_as_data(saved(cost.most, cost.whole_gpus)),
+                "saved": _part_as_data(prices.saved(cost.most, cost.whole_gpus)),
             }
             for cost in costs.workloads
         ],
@@ -148,7 +139,7 @@ def costs_as_data(costs: Costs) -> dict[str, Any]:
 _OF_ALL: Final = ("total", "guaranteed", "free", "not_cut")
 
 
-def _pool_as_data(cost: PoolCost) -> dict[str, Any]:
+def _pool_as_data(cost: prices.PoolCost) -> dict[str, Any]:
     units = [
         {"unit": unit.unit.name, "part_of_gpu": str(unit.part), **_moneys(unit, "each", "guaranteed")}
         for unit in cost.units
@@ -156,12 +147,12 @@ def _pool_as_data(cost: PoolCost) -> dict[str, Any]:
     return {
         "pool": cost.pool.name,
         "term": cost.pool.spec.billing.term.value,
-        "node_type": node_type(cost.pool) or None,
+        "node_type": prices.node_type(cost.pool) or None,
         "per_node_hour": _number(Ratio(cost.price.per_node_hour)),
         "units": units,
         **_moneys(cost, *_OF_ALL),
         "whole_gpus": None if cost.whole_gpus is None else money_as_data(cost.whole_gpus),
-        "saved": _part_as_data(saved(cost.total, cost.whole_gpus)),
+        "saved": _part_as_data(prices.saved(cost.total, cost.whole_gpus)),
     }
 
 
@@ -170,8 +161,8 @@ def _moneys(cost: object, *names: str) -> dict[str, dict[str, int | float]]:
     return {name: money_as_data(getattr(cost, name)) for name in names}
 
 
-def money_as_data(amount: Money) -> dict[str, int | float]:
-    return {"per_hour": _number(amount), "per_month": _number(per_month(amount))}
+def money_as_data(amount: prices.Money) -> dict[str, int | float]:
+    return {"per_hour": _number(amount), "per_month": _number(prices.per_month(amount))}
 
 
 def _part_as_data(part: Ratio | None) -> int | float | None:

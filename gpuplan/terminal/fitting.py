@@ -288,19 +288,18 @@ def _blocks(grid: _Grid, room: int, theme: Theme) -> str:
     blocks, first = [], ""
     for row in grid.rows:
         first = row[0] or first
-        blocks.append(_block(grid.headings, (first, *row[1:]), room, theme))
+        title, *others = (
+            f"{heading} {cell}" for heading, cell in zip(grid.headings, ((first, *row[1:])), strict=True) if cell
+        )
+        lines: list[str] = []
+        for part in others:
+            if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
+                lines[-1] += " " * _GAP + part
+            else:
+                lines.append(part)
+        inner = theme.indented(_GAP)
+        blocks.append(
+            folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
+            + indent(folded("".join(f"{line}\n" for line in lines), inner))
+        )
     return "\n".join(blocks)
-
-
-def _block(headings: Sequence[str], row: Sequence[str], room: int, theme: Theme) -> str:
-    title, *others = (f"{heading} {cell}" for heading, cell in zip(headings, row, strict=True) if cell)
-    lines: list[str] = []
-    for part in others:
-        if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
-            lines[-1] += " " * _GAP + part
-        else:
-            lines.append(part)
-    inner = theme.indented(_GAP)
-    return folded(f"{theme.paint(title, Style.STRONG)}\n", theme) + indent(
-        folded("".join(f"{line}\n" for line in lines), inner)
-    )

@@ -49,7 +49,18 @@ def preemption_table(shown: Selection) -> Table:
     alike: dict[Eviction, list[str]] = {}
     for eviction in shown.evictions:
         alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
-    rows = [_row(eviction, names) for eviction, names in alike.items()]
+    rows = [
+        (
+            eviction.pool,
+            ", ".join(names),
+            _parties(eviction.evictors),
+            _parties(eviction.victims),
+            WHY_EVICTED[eviction.mechanism],
+            ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
+            eviction.min_run_time or "-",
+        )
+        for eviction, names in alike.items()
+    ]
     return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows)
 
 
@@ -73,18 +84,6 @@ def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:
     """Yield the things that a pod may lack in a pool."""
     yield from (unit.name for unit in pool.units)
     yield from (counted.value for counted in counted_in(plan))
-
-
-def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
-    return (
-        eviction.pool,
-        ", ".join(lacking),
-        _parties(eviction.evictors),
-        _parties(eviction.victims),
-        WHY_EVICTED[eviction.mechanism],
-        ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
-        eviction.min_run_time or "-",
-    )
 
 
 def _parties(parties: Sequence[Party]) -> str:

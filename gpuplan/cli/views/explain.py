@@ -142,8 +142,8 @@ def _child(field: FieldDoc, theme: Theme) -> str:
     return f"  {theme.paint(field_name(field), Style.NOTE)}  {holds(field)}\n{_prose(meaning(field), theme, '    ')}\n"
 
 
-def _prose(text: str, theme: Theme, indentation: str = "") -> str:
-    width = min(theme.width, WIDEST)
+def _prose(text: str, theme: Theme, indentation: str = "", less: int = 0) -> str:
+    width = min(theme.width, WIDEST) - less
     wrapped = fill(text, width, initial_indent=indentation, subsequent_indent=indentation, break_on_hyphens=False)
     return marked_up(wrapped, theme)
 
@@ -182,14 +182,8 @@ def _supported(name: str, support: Support, theme: Theme) -> str:
 
 
 def _concept(concept: Concept, kept: Capability, theme: Theme) -> str:
-    facts = "".join(f"{marked_up(_wrapped(fact, theme), theme)}\n" for fact in facts_of(kept))
+    facts = "".join(f"{_prose(fact, theme, '  ', less=2)}\n" for fact in facts_of(kept))
     return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{facts}"
-
-
-def _wrapped(fact: str, theme: Theme) -> str:
-    """A fact below its concept, which is indented itself."""
-    width = min(theme.width, WIDEST) - 2
-    return fill(fact, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def facts_of(kept: Capability) -> Iterator[str]:

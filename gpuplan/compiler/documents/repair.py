@@ -10,17 +10,8 @@ import yaml
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.documents import tree
 from gpuplan.compiler.documents.scalars import CURLY_QUOTES
-from gpuplan.compiler.documents.tree import (
-    DOCUMENT_START,
-    MAPPING_END,
-    MAPPING_START,
-    SCALAR,
-    SEQUENCE_END,
-    SEQUENCE_START,
-    STREAM_END,
-    event_source,
-)
 
 MAX_LENGTH = 16 * 1024
 """The characters of a document that is worth the trial of edits; one written by hand has a tenth of it."""
@@ -234,17 +225,17 @@ class _Meaning(NamedTuple):
 
 def _meaning(text: str) -> _Meaning | None:
     """Return the data of a text for comparison, or None if it is no YAML or nothing that somebody meant to write."""
-    next_event = event_source(text)
+    next_event = tree.event_source(text)
     found: list[tuple[type[object], str]] = []
     empty = 0
     reader = _Keys()
     try:
-        while (kind := type(event := next_event())) is not STREAM_END:
-            value, style = (event.value, event.style) if kind is SCALAR else ("", None)
-            goes_on = kind is SCALAR and not style and event.start_mark.line != event.end_mark.line
+        while (kind := type(event := next_event())) is not tree.STREAM_END:
+            value, style = (event.value, event.style) if kind is tree.SCALAR else ("", None)
+            goes_on = kind is tree.SCALAR and not style and event.start_mark.line != event.end_mark.line
             if goes_on or not reader.accepts(kind, value):
                 return None
-            empty += kind is SCALAR and not style and not value
+            empty += kind is tree.SCALAR and not style and not value
             found.append((kind, value))
     except yaml.YAMLError:
         return None
@@ -260,13 +251,13 @@ class _Keys:
         self._is_root = False
 
     def accepts(self, kind: type[object], value: str) -> bool:
-        if kind is DOCUMENT_START:
+        if kind is tree.DOCUMENT_START:
             self._is_root = True
             return True
-        if self._is_root and kind is not MAPPING_START:
+        if self._is_root and kind is not tree.MAPPING_START:
             return False
         self._is_root = False
-        if kind in (MAPPING_END, SEQUENCE_END):
+        if kind in (tree.MAPPING_END, tree.SEQUENCE_END):
             self._open.pop()
             self._takes_key.pop()
             return True
@@ -276,12 +267,12 @@ class _Keys:
         keys = self._open[-1] if self._open else None
         if keys is not None:
             is_key, self._takes_key[-1] = self._takes_key[-1], not self._takes_key[-1]
-            if is_key and (kind is not SCALAR or value in keys or not value or re.search(r"[\s{}\[\],]", value)):
+            if is_key and (kind is not tree.SCALAR or value in keys or not value or re.search(r"[\s{}\[\],]", value)):
                 return False
             if is_key:
                 keys.add(value)
-        if kind in (MAPPING_START, SEQUENCE_START):
-            self._open.append(set() if kind is MAPPING_START else None)
+        if kind in (tree.MAPPING_START, tree.SEQUENCE_START):
+            self._open.append(set() if kind is tree.MAPPING_START else None)
             self._takes_key.append(True)
         return True
 

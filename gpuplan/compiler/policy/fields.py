@@ -117,6 +117,12 @@ def _document_field(field: FieldInfo, path: str) -> FieldDoc:
     nested = next(models_in(field.annotation), None)
     form = _words_of_form(field)
     is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
+    values: list[str] = []
+    for member in types_in(field.annotation):
+        if isinstance(member, type) and issubclass(member, Enum):
+            values += [str(item.value) for item in member]
+        elif typing.get_origin(member) is typing.Literal:
+            values += [str(item) for item in typing.get_args(member)]
     return FieldDoc(
         path=path,
         type=_type_text(field.annotation),
@@ -124,7 +130,7 @@ def _document_field(field: FieldInfo, path: str) -> FieldDoc:
         default=_default_text(field),
         description=field.description or "",
         form=f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else "",
-        values=_values_in(field.annotation),
+        values=tuple(values),
         children=_children(nested, path) if nested else (),
     )
 
@@ -137,16 +143,6 @@ def _paths(doc: FieldDoc) -> Iterator[str]:
 
 def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
-
-
-def _values_in(annotation: object) -> tuple[str, ...]:
-    values: list[str] = []
-    for member in types_in(annotation):
-        if isinstance(member, type) and issubclass(member, Enum):
-            values += [str(item.value) for item in member]
-        elif typing.get_origin(member) is typing.Literal:
-            values += [str(item) for item in typing.get_args(member)]
-    return tuple(values)
 
 
 def _type_text(annotation: object) -> str:

@@ -11,19 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.compiler.policy import rules
 from gpuplan.compiler.policy.elsewhere import find_said
 from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.rules import (
-    MISSING_FIELD,
-    NOT_EXACTLY_ONE,
-    UNKNOWN_API_VERSION,
-    UNKNOWN_FIELD,
-    UNKNOWN_KIND,
-    VALUE_NOT_ALLOWED,
-    WRONG_TYPE,
-)
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 
 if TYPE_CHECKING:
@@ -62,7 +54,7 @@ def describe(
     told = {problem for place, home in homes.items() for problem in _following(document, place, home, problems)}
     told.update(_misspelt(problems))
     return tuple(
-        UNKNOWN_FIELD.report(_misplaced(document, place, homes[place]))
+        rules.UNKNOWN_FIELD.report(_misplaced(document, place, homes[place]))
         if place in homes
         else _report(document, model, place, problems[place])
         for place in _telling(problems)
@@ -77,9 +69,9 @@ def unknown_kind(document: Document) -> Diagnostic:
         is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
         help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
         finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
-        return UNKNOWN_KIND.report(finding)
+        return rules.UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)
-    return UNKNOWN_KIND.report(
+    return rules.UNKNOWN_KIND.report(
         Finding(
             at,
             f"unknown kind `{document.kind}`",
@@ -260,23 +252,23 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
+            return rules.UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
         case "missing":
             name, parent = at.path[-1], Origin(at.source, at.path[:-1])
             where = f"`{parent}`" if parent.path else "the document"
-            return MISSING_FIELD.report(
+            return rules.MISSING_FIELD.report(
                 Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
             )
         case "exactly_one":
-            return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
+            return rules.NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
             message = f"unknown apiVersion `{error['input']}`"
             help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
-            return UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
+            return rules.UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
         case kind if kind in _EXPECTED_TYPES:
-            return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
+            return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
-            return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
+            return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
 
 
 def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object) -> Finding:
@@ -575,7 +567,7 @@ def crowds(model: type[BaseModel], data: Mapping[str, Any]) -> dict[Path, list[s
 def describe_crowd(at: Origin, unknown: list[str]) -> Diagnostic:
     """One finding for all of them, at the first."""
     where = f"`{at}`" if at.path else "the document"
-    return UNKNOWN_FIELD.report(
+    return rules.UNKNOWN_FIELD.report(
         Finding(
             (at / unknown[0]).key,
             f"{where} has {len(unknown):,} unknown fields: {listing(unknown)}",

@@ -28,7 +28,7 @@ from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.components import Folder, Patched
 from gpuplan.features.tracing.engine import Leaf, Traced, Written, indexes_of, trace_artifact, written_for
 from gpuplan.features.tracing.lines import Lines, leads_to, spelled
-from gpuplan.features.tracing.model import Source, TracedValue
+from gpuplan.features.tracing.model import Source, TracedValue, Values
 from gpuplan.features.tracing.targets import Target
 
 _VALUES = frozenset((How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.FACT))
@@ -102,9 +102,7 @@ def _sources_of(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
 # --- A file ------------------------------------------------------------------------------------------------------
 
 
-def trace_file(
-    root: DiskPath, plans: Sequence[Plan], target: Target, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def trace_file(root: DiskPath, plans: Sequence[Plan], target: Target, path: str) -> Values:
     """Return the values of a file, or of one line or path in it, and notes."""
     wanted = target.file.removeprefix(f"{OUT}/")
     if wanted.startswith(f"{STATE}/"):
@@ -127,9 +125,7 @@ def trace_file(
     raise GpuplanError(f"`{target.file}` is not written{by_policies}", f"did you mean `{near}`?" if near else hint)
 
 
-def _values(
-    root: DiskPath, plan: Plan, written: Written, line: int, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def _values(root: DiskPath, plan: Plan, written: Written, line: int, path: str) -> Values:
     traced = trace_artifact(plan, written.path, written.artifact)
     text = text_of(traced.artifact)
     lines = Lines(text)
@@ -191,9 +187,7 @@ def _staleness(root: DiskPath, name: str, text: str) -> Iterator[str]:
 # --- An object ---------------------------------------------------------------------------------------------------
 
 
-def trace_object(
-    root: DiskPath, plans: Sequence[Plan], target: Target, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def trace_object(root: DiskPath, plans: Sequence[Plan], target: Target, path: str) -> Values:
     """Return the values of an object in each cluster that has it, and notes."""
     values: list[TracedValue] = []
     notes: list[str] = []

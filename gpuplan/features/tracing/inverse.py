@@ -30,7 +30,7 @@ from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.tracing.engine import trace_plan, written_for
 from gpuplan.features.tracing.forward import confidential_of, patches_of, source_of, text_of, title_of
 from gpuplan.features.tracing.lines import Lines, leads_to, loosely, spelled
-from gpuplan.features.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
+from gpuplan.features.tracing.model import Elsewhere, Places, TracedPlace, TracedValue, Use
 from gpuplan.features.tracing.targets import Target, TargetKind
 
 
@@ -45,9 +45,7 @@ class Asked(Value, eq=False):
     value: object
 
 
-def trace_place(
-    root: DiskPath, repository: Repository, target: Target, path: str
-) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+def trace_place(root: DiskPath, repository: Repository, target: Target, path: str) -> Places:
     """Return the values that depend on a line of a file, on a file, or on a document, and notes."""
     notes: tuple[str, ...] = ()
     if target.subject is TargetKind.DOCUMENT:
@@ -291,9 +289,7 @@ def _matching(
 # --- Hand-written files ------------------------------------------------------------------------------------------
 
 
-def trace_by_hand(
-    root: DiskPath, repository: Repository, target: Target, path: str
-) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+def trace_by_hand(root: DiskPath, repository: Repository, target: Target, path: str) -> Places:
     """Return the values of a hand-written file with the objects that they change, and its Component in lists."""
     known = {written.at.locate().file.path for plan in repository.plans for written in plan.hand_written}
     if target.file not in known:

@@ -234,7 +234,7 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         **({"live": drift.live} if drift.has_live and drift.path else {}),
         "file": theme.path(drift.file) if drift.file else "",
         "dump": drift.dump,
-        "policies": [_source_as_data(source, theme) for source in drift.sources],
+        "policies": [source._replace(page="", citation="").as_data(theme) for source in drift.sources],
         "owner": _owner_as_data(drift.owner) if drift.owner else None,
         "next_sync": drift.next_sync.value,
         "applied_by": {"kind": drift.applier.kind, "name": drift.applier.name, "approval": drift.applier.approval.value}
@@ -242,18 +242,6 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         else None,
         "class": drift.change_class.value,
         "note": drift.note,
-    }
-
-
-def _source_as_data(source: Source, theme: Theme) -> dict[str, Any]:
-    is_ours = source.how in (How.RULE, How.FACT)
-    return {
-        "file": source.file if is_ours else theme.path(source.file),
-        "line": source.line,
-        "path": source.path,
-        "how": source.how.value,
-        "document": source.title,
-        "of_object": source.is_of_object,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from typing import Any, Final
@@ -74,6 +74,14 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         paths = PlanPaths(plan, index)
         for pool in plan.pools:
             found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
+    counted = (
+        ("cluster", "#/clusters/*"),
+        ("GPU", "/clusters/*/pools/*/gpu_count"),
+        ("node", "/clusters/*/pools/*/nodes/count"),
+        ("pool", "#/clusters/*/pools/*"),
+        ("tenant", "#/clusters/*/tenants/*"),
+        ("workload", "#/clusters/*/workloads/*"),
+    )
     return _rendered(
         follow,
         title=f"GPU report: {joined(names)}" if names else "GPU report",
@@ -81,7 +89,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
-        tiles=_tiles(published),
+        tiles=tuple((_noun(published.find(way), noun), way) for noun, way in counted),
         currencies=_currencies(plans),
         met_classes=_met_classes(diff),
         cost_rows=_cost_rows,
@@ -173,19 +181,6 @@ def _noun(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
-    """Return each tile: the thing that is counted, and how many there are."""
-    counted = (
-        ("cluster", "#/clusters/*"),
-        ("GPU", "/clusters/*/pools/*/gpu_count"),
-        ("node", "/clusters/*/pools/*/nodes/count"),
-        ("pool", "#/clusters/*/pools/*"),
-        ("tenant", "#/clusters/*/tenants/*"),
-        ("workload", "#/clusters/*/workloads/*"),
-    )
-    return tuple((_noun(published.find(way), noun), way) for noun, way in counted)
-
-
 def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
     """Where what the clusters cost in a month is, by currency: amounts of two are never added up."""
     ways: dict[str, list[str]] = {}
@@ -238,29 +233,25 @@ def _compute(plan: Plan, cluster: str) -> Iterator[Mapping[str, object]]:
 
 def _few(published: Published, at: str, field: str) -> Markup:
     """The first of a list, and how many more there are."""
-    ways = [f"{at}/{field}/{index}" for index in range(len(published.find(f"{at}/{field}")))]
-    shown = [published.at(way) for way in ways[:_FEW]]
-    return Markup(", ").join((*shown, *_rest(published, len(ways), (f"#{at}/{field}/*")))) or Markup("none")
+    return _listed(published, f"{at}/{field}", published.at) or Markup("none")
 
 
 def _parties(published: Published, at: str, side: str) -> Markup:
     """Tenants with their classes."""
-    ways = [f"{at}/{side}/{index}" for index in range(len(published.find(f"{at}/{side}")))]
-    shown = [_party(published, way) for way in ways[:_FEW]]
-    return Markup(", ").join((*shown, *_rest(published, len(ways), f"#{at}/{side}/*")))
+
+    def party(way: str) -> Markup:
+        has_class = published.find(f"{way}/priority_class") is not None
+        priority = published.at(f"{way}/priority_class") if has_class else "no class"
+        return Markup("{} ({})").format(published.at(f"{way}/tenant"), priority)
+
+    return _listed(published, f"{at}/{side}", party)
 
 
-def _party(published: Published, way: str) -> Markup:
-    tenant = published.at(f"{way}/tenant")
-    has_class = published.find(f"{way}/priority_class") is not None
-    return tenant + (
-        Markup(" ({})").format(published.at(f"{way}/priority_class")) if has_class else Markup(" (no class)")
-    )
-
-
-def _rest(published: Published, total: int, count: str) -> Iterator[Markup]:
-    if total > _FEW:
-        yield Markup("{} more").format(published.at(f"{count} -{_FEW}"))
+def _listed(published: Published, at: str, shown: Callable[[str], Markup]) -> Markup:
+    """Return the first items of a list, and how many more there are."""
+    total = len(published.find(at))
+    rest = [Markup("{} more").format(published.at(f"#{at}/* -{_FEW}"))] if total > _FEW else []
+    return Markup(", ").join([*(shown(f"{at}/{index}") for index in range(min(total, _FEW))), *rest])
 
 
 # --- Drawings ----------------------------------------------------------------------------------------------------
@@ -299,7 +290,7 @@ class _Drawn(NamedTuple):
 
     def changed_pools(self, cluster: str) -> Sequence[PoolStep]:
         """The pools of a cluster that look otherwise than before."""
-        before, after = (_by_name(plans, cluster, document) for plans, document in self._sides())
+        before, after = _by_name(self.earlier, cluster, f"{EARLIER}:"), _by_name(self.plans, cluster, "")
         if before is None and after is None:
             return ()
         pools = [{} if side is None else {pool.name: pool for pool in side.plan.pools} for side in (before, after)]
@@ -307,9 +298,6 @@ class _Drawn(NamedTuple):
             _step(before, pools[0].get(name), after, pools[1].get(name)) for name in sorted({*pools[0], *pools[1]})
         )
         return [step for step in steps if step is not None]
-
-    def _sides(self) -> Sequence[tuple[Sequence[Plan], str]]:
-        return (self.earlier, f"{EARLIER}:"), (self.plans, "")
 
 
 def _by_name(plans: Sequence[Plan], cluster: str, document: str) -> PlanPaths | None:

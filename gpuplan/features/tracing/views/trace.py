@@ -253,7 +253,14 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
     if tracing.is_of_policy:
         lines = [_place_as_data(place, theme) for place in tracing.places]
     else:
-        lines = [_value_as_data(value, theme) for value in tracing.values]
+        lines = [
+            {
+                **_written(value, theme),
+                **({"live": value.live} if value.differs else {}),
+                "from": [source.as_data(theme) for source in value.sources],
+            }
+            for value in tracing.values
+        ]
     return {
         "format_version": FORMAT_VERSION,
         "lines": lines,
@@ -265,14 +272,6 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _value_as_data(value: TracedValue, theme: Theme) -> dict[str, Any]:
-    return {
-        **_written(value, theme),
-        **({"live": value.live} if value.differs else {}),
-        "from": [_source_as_data(source, theme) for source in value.sources],
-    }
-
-
 def _written(value: TracedValue, theme: Theme) -> dict[str, Any]:
     return {
         "file": theme.path(value.file),
@@ -281,20 +280,6 @@ def _written(value: TracedValue, theme: Theme) -> dict[str, Any]:
         "cluster": value.cluster,
         "object": value.object_title,
         "value": value.value,
-    }
-
-
-def _source_as_data(source: Source, theme: Theme) -> dict[str, Any]:
-    is_ours = source.how in (How.RULE, How.FACT)
-    return {
-        "file": source.file if is_ours else theme.path(source.file),
-        "line": source.line,
-        "path": source.path,
-        "how": source.how.value,
-        "document": source.title,
-        "of_object": source.is_of_object,
-        **({"page": source.page} if source.page else {}),
-        **({"source": source.citation} if source.citation else {}),
     }
 
 

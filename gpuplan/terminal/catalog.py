@@ -50,7 +50,14 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
     else:
         heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
         found = Table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=range(1, 7))
-        parts += [section(heading, found.shown(theme.indented()), theme), _layouts_part(gpu, theme)]
+        rows = layout_rows(gpu)
+        title = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
+        legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
+        table = Table(("SLICES", "INSTANCES"), rows).shown(theme.indented())
+        parts += [
+            section(heading, found.shown(theme.indented()), theme),
+            section(title, legend + _painted(table, theme), theme),
+        ]
     remarks = {"Notes": gpu.notes, "Inferred, not read": derived_facts(gpu), "Not certain": gpu.uncertain}
     parts += [section(head, "".join(f"- {text}\n" for text in found), theme) for head, found in remarks.items()]
     return folded("\n".join(part for part in parts if part), theme)
@@ -107,14 +114,6 @@ def layout_rows(gpu: Gpu) -> list[tuple[str, str]]:
 def spell(layout: Mapping[str, int]) -> str:
     """A layout as policies write it: ``{3g.40gb: 1, 2g.20gb: 2}``."""
     return f"{{{', '.join(f'{name}: {number}' for name, number in layout.items())}}}"
-
-
-def _layouts_part(gpu: Gpu, theme: Theme) -> str:
-    rows = layout_rows(gpu)
-    heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
-    legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    table = Table(("SLICES", "INSTANCES"), rows).shown(theme.indented())
-    return section(heading, legend + _painted(table, theme), theme)
 
 
 _PIECE: Final = regex(r"(?<=\|)(\d)\1*(?=\|)")

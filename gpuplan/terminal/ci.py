@@ -56,15 +56,11 @@ def _command(diagnostic: Diagnostic, theme: Theme) -> str:
         "title": f"{diagnostic.code} {diagnostic.rule.name}",
     }
     written = ",".join(f"{key}={escape_property(value)}" for key, value in properties.items())
-    return f"::{_COMMANDS[diagnostic.severity]} {written}::{escape_message(_command_text(diagnostic))}"
-
-
-def _command_text(diagnostic: Diagnostic) -> str:
     finding = diagnostic.shown
-    lines = [finding.headline]
-    lines += (line for note in finding.notes for line in f"note: {note}".split("\n"))
+    lines = [finding.headline, *(line for note in finding.notes for line in f"note: {note}".split("\n"))]
     lines += [f"help: {finding.help}"] if finding.help else []
-    return "\n".join(map(printable, lines))
+    text = escape_message("\n".join(map(printable, lines)))
+    return f"::{_COMMANDS[diagnostic.severity]} {written}::{text}"
 
 
 def escape_message(text: str) -> str:
@@ -175,11 +171,12 @@ def _sarif_rule(rule: Rule, urls: Mapping[str, str]) -> dict[str, Any]:
 
 def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Theme) -> dict[str, Any]:
     finding = diagnostic.shown
+    help_ = [f"help: {finding.help}"] if finding.help else []
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
         "level": diagnostic.severity.value,
-        "message": {"text": _message(diagnostic)},
+        "message": {"text": "\n".join((finding.headline, *finding.notes, *help_))},
         "locations": [_location(finding.at, theme)],
         "relatedLocations": [
             {**_location(label.at, theme), "id": index, "message": {"text": label.text}}
@@ -187,11 +184,6 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
         ],
         "partialFingerprints": {"gpuplan/v1": fingerprint},
     }
-
-
-def _message(diagnostic: Diagnostic) -> str:
-    finding = diagnostic.shown
-    return "\n".join((finding.headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
 
 
 def _location(origin: Origin, theme: Theme) -> dict[str, Any]:

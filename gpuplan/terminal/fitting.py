@@ -45,7 +45,20 @@ class Table(Value):
 
     def shown(self, theme: Theme = PLAIN) -> str:
         """The table as wide as the theme has room; nothing where there are no rows."""
-        return _shown(self, theme) if self.rows else ""
+        if not self.rows:
+            return ""
+        rows = tuple(tuple(printable(cell) for cell in row) for row in self.rows)
+        grid = _Grid(tuple(map(printable, self.headings)), rows, frozenset(self.right))
+        natural, room = grid.widths(cells, cells), room_of(theme)
+        if room is None or _sum(natural) <= room:
+            return _lines(grid, natural)
+        for number in range(len(self.extra) + 1):
+            gone = self.extra[:number]
+            left = grid.without(gone)
+            widths = _fitting(left, room, is_last=number == len(self.extra))
+            if widths:
+                return _lines(left, widths) + _missing([grid.headings[index] for index in sorted(gone)], theme)
+        return _blocks(grid, room, theme)
 
 
 def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:
@@ -183,22 +196,6 @@ class _Grid(NamedTuple):
             max((of_heading(heading), *map(of_cell, set(column))))
             for heading, column in zip(self.headings, columns, strict=True)
         ]
-
-
-def _shown(given: Table, theme: Theme) -> str:
-    rows = tuple(tuple(printable(cell) for cell in row) for row in given.rows)
-    grid = _Grid(tuple(map(printable, given.headings)), rows, frozenset(given.right))
-    natural = grid.widths(cells, cells)
-    room = room_of(theme)
-    if room is None or _sum(natural) <= room:
-        return _lines(grid, natural)
-    for number in range(len(given.extra) + 1):
-        gone = given.extra[:number]
-        left = grid.without(gone)
-        widths = _fitting(left, room, is_last=number == len(given.extra))
-        if widths:
-            return _lines(left, widths) + _missing([grid.headings[index] for index in sorted(gone)], theme)
-    return _blocks(grid, room, theme)
 
 
 def _sum(widths: Sequence[int]) -> int:

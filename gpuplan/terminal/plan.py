@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction as Ratio
 from functools import partial
@@ -41,7 +42,9 @@ def summary_table(chosen: Sequence[Plan | Selection]) -> Table:
 def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
     """Return the cells below `SUMMARY_HEADINGS`."""
     shown = selection_of(chosen)
-    promised = shown.guaranteed
+    promised, units = shown.guaranteed, Counter[str]()
+    for unit in (unit for pool in shown.pools for unit in pool.units):
+        units[unit.name] += unit.capacity
     guaranteed = (
         gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
     )
@@ -52,17 +55,8 @@ def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
         str(sum(pool.gpu_count for pool in shown.pools)),
         str(len(shown.tenants)),
         f"{round(100 * (sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)))}%",
-        ", ".join(f"{number} {name}" for name, number in _units(shown).items()),
+        ", ".join(f"{number} {name}" for name, number in sorted(units.items())),
     )
-
-
-def _units(shown: Selection) -> dict[str, int]:
-    """Return the number of units of each kind that the pools hand out together."""
-    found: dict[str, int] = {}
-    for pool in shown.pools:
-        for unit in pool.units:
-            found[unit.name] = found.get(unit.name, 0) + unit.capacity
-    return dict(sorted(found.items()))
 
 
 class Section(NamedTuple):
@@ -225,12 +219,11 @@ def _compute_cells(plan: Plan, pool: Pool, counted: planned.Counted, each: int) 
 
 
 def _layouts(shown: Selection, theme: Theme) -> str:
-    return "".join(_layout(shown.plan, layout, theme) for layout in shown.layouts)
-
-
-def _layout(plan: Plan, layout: planned.Layout, theme: Theme) -> str:
-    heading = folded(f"{printable(layout_facts(plan, layout))}\n", theme, hanging=4)
-    return heading + indent(table_of_entries(layout.entries, theme.indented()))
+    return "".join(
+        folded(f"{printable(layout_facts(shown.plan, layout))}\n", theme, hanging=4)
+        + indent(table_of_entries(layout.entries, theme.indented()))
+        for layout in shown.layouts
+    )
 
 
 def layout_facts(plan: Plan, layout: planned.Layout) -> str:

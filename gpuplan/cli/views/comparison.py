@@ -42,7 +42,7 @@ def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
         _part("Gained", comparison.gained, other.kind.value, lambda kept: f"by {kept.how}", theme),
         _part("Lost", comparison.lost, other.kind.value, lambda kept: kept.loss, theme),
         section("Refused", lines, theme),
-        _workloads(comparison, theme),
+        section("Workloads", "".join(_workload(change, theme) for change in comparison.workloads), theme),
         _part("Needs configuration", comparison.settings, other.kind.value, lambda kept: kept.setting, theme),
         *(
             section(heading, "".join(f"{change.concept.title}\n" for change in changes), theme)
@@ -59,12 +59,6 @@ def _part(
         return ""
     text = "".join(_change(change, fact(change.concept.capabilities[other]), theme) for change in changes)
     return section(heading, text or "nothing\n", theme)
-
-
-def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
-    """Return the effects on each workload; the others go on as they are."""
-    lines = "".join(_workload(found, theme) for found in comparison.workloads)
-    return section("Workloads", lines, theme)
 
 
 def _workload(change: WorkloadChange, theme: Theme) -> str:

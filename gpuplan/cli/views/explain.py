@@ -171,14 +171,12 @@ def schedulers_table(theme: Theme) -> str:
 def scheduler_page(name: str, theme: Theme) -> str:
     """All that one scheduler keeps of what a policy can ask for, by how well."""
     head = f"{theme.paint(SCHEDULERS[name].title, Style.STRONG)}  as read in {release_read(name)}\n"
-    parts = (_supported(name, support, theme) for support in Support)
-    return "\n".join((head, *filter(None, parts)))
-
-
-def _supported(name: str, support: Support, theme: Theme) -> str:
-    found = [concept for concept in concepts() if concept.capabilities[name].support is support]
-    text = "".join(_concept(concept, concept.capabilities[name], theme) for concept in found)
-    return section(HEADINGS[support], text, theme)
+    parts = [head]
+    for support in Support:
+        found = [concept for concept in concepts() if concept.capabilities[name].support is support]
+        text = "".join(_concept(concept, concept.capabilities[name], theme) for concept in found)
+        parts.append(section(HEADINGS[support], text, theme))
+    return "\n".join(filter(None, parts))
 
 
 def _concept(concept: Concept, kept: Capability, theme: Theme) -> str:

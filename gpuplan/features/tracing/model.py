@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.planning.appliers import Applier
-from gpuplan.terminal.text import Theme
 
 
 class Source(NamedTuple):
@@ -27,10 +27,10 @@ class Source(NamedTuple):
     citation: str = ""
     is_of_object: bool = False
 
-    def as_data(self, theme: Theme) -> dict[str, Any]:
-        """Return the place as plain data; only a file of the platform has a path from where the reader stands."""
+    def as_data(self, path: Callable[[str], str]) -> dict[str, Any]:
+        """Return the place as plain data; ``path`` makes that of a file of the platform one from where the reader stands."""
         return {
-            "file": self.file if self.how in (How.RULE, How.FACT) else theme.path(self.file),
+            "file": self.file if self.how in (How.RULE, How.FACT) else path(self.file),
             "line": self.line,
             "path": self.path,
             "how": self.how.value,

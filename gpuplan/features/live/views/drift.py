@@ -234,7 +234,7 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         **({"live": drift.live} if drift.has_live and drift.path else {}),
         "file": theme.path(drift.file) if drift.file else "",
         "dump": drift.dump,
-        "policies": [source._replace(page="", citation="").as_data(theme) for source in drift.sources],
+        "policies": [source._replace(page="", citation="").as_data(theme.path) for source in drift.sources],
         "owner": _owner_as_data(drift.owner) if drift.owner else None,
         "next_sync": drift.next_sync.value,
         "applied_by": {"kind": drift.applier.kind, "name": drift.applier.name, "approval": drift.applier.approval.value}

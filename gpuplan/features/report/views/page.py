@@ -82,6 +82,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         ("tenant", "#/clusters/*/tenants/*"),
         ("workload", "#/clusters/*/workloads/*"),
     )
+    classes = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
     return _rendered(
         follow,
         title=f"GPU report: {joined(names)}" if names else "GPU report",
@@ -91,7 +92,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         diff=documents[DIFF],
         tiles=tuple((_noun(published.find(way), noun), way) for noun, way in counted),
         currencies=_currencies(plans),
-        met_classes=_met_classes(diff),
+        met_classes=[(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(classes, key=lambda kind: -kind.rank)],
         cost_rows=_cost_rows,
         models=sorted(found.items()),
         gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
@@ -188,12 +189,6 @@ def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
         if found := cluster.get("costs"):
             ways.setdefault(found["currency"], []).append(f"/clusters/{index}/costs/total/per_month")
     return {currency: " ".join(found) for currency, found in sorted(ways.items())}
-
-
-def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
-    """The classes of what changes, the worst first, with what they mean."""
-    found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
-    return [(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(found, key=lambda kind: -kind.rank)]
 
 
 def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -257,7 +257,7 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
             {
                 **_written(value, theme),
                 **({"live": value.live} if value.differs else {}),
-                "from": [source.as_data(theme) for source in value.sources],
+                "from": [source.as_data(theme.path) for source in value.sources],
             }
             for value in tracing.values
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
@@ -166,9 +166,6 @@ def cut_of_instances(gpu: Gpu, instances: Iterable[Instance], entry: str = "") -
 # --- Paths in a plan as data -----------------------------------------------------------------------------------------
 
 
-T = TypeVar("T")
-
-
 class PlanPaths(Value, eq=False):
     """Pointers to the parts of one plan; ``index`` is its place among the clusters.
 
@@ -185,42 +182,36 @@ class PlanPaths(Value, eq=False):
 
     def pool(self, pool: parts.Pool) -> str:
         """Return the path of a part; for a part that a rollout makes of a pool, that of the whole pool."""
-        return self.cluster + pointer("pools", self._pools[pool.name])
+        return self.cluster + pointer("pools", self._places["pools", pool.name])
 
     def unit(self, pool: parts.Pool, unit: parts.Unit) -> str:
-        whole = self.plan.pools[self._pools[pool.name]]
+        whole = self.plan.pools[self._places["pools", pool.name]]
         return self.pool(pool) + pointer("units", [found.name for found in whole.units].index(unit.name))
 
     def layout(self, layout: parts.Layout) -> str:
-        return self.cluster + pointer("layouts", self._layouts[layout.config_name])
+        return self.cluster + pointer("layouts", self._places["layouts", layout.config_name])
 
     def tenant(self, tenant: parts.Tenant) -> str:
         return self.cluster + pointer("tenants", self.tenant_index(tenant))
 
     def tenant_index(self, tenant: parts.Tenant) -> int:
-        return self._tenants[tenant.name]
+        return self._places["tenants", tenant.name]
 
     def quota(self, tenant: parts.Tenant, quota: parts.Quota) -> str:
         whole = self.plan.tenants[self.tenant_index(tenant)]
         return self.tenant(tenant) + pointer("quotas", [found.key for found in whole.quotas].index(quota.key))
 
     @cached_property
-    def _pools(self) -> Mapping[str, int]:
-        return _indices(pool.name for pool in self.plan.pools)
-
-    @cached_property
-    def _layouts(self) -> Mapping[str, int]:
-        return _indices(layout.config_name for layout in self.plan.mig_layouts)
-
-    @cached_property
-    def _tenants(self) -> Mapping[str, int]:
-        return _indices(tenant.name for tenant in self.plan.tenants)
+    def _places(self) -> Mapping[tuple[str, str], int]:
+        """The place of each part among those of its kind, by the kind's name in JSON and the part's own."""
+        names = {
+            "pools": [pool.name for pool in self.plan.pools],
+            "layouts": [layout.config_name for layout in self.plan.mig_layouts],
+            "tenants": [tenant.name for tenant in self.plan.tenants],
+        }
+        return {(kind, name): index for kind, known in names.items() for index, name in enumerate(known)}
 
 
 def pointer(*route: str | int) -> str:
     """A JSON pointer to what a route of keys and indices leads to."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in route)
-
-
-def _indices(names: Iterable[T]) -> Mapping[T, int]:
-    return {name: index for index, name in enumerate(names)}

@@ -43,23 +43,29 @@ def problems_by_place(document: Document, error: ValidationError) -> dict[Path, 
 def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
 ) -> tuple[Diagnostic, ...]:
-    """A finding for each mistake, in the order in which pydantic met them."""
-    unknown = [
-        place
-        for place, problem in problems.items()
-        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES
-    ]
-    found = {place: _home(document, model, place) for place in unknown}
-    homes = {place: home for place, home in found.items() if home is not None}
-    told = {problem for place, home in homes.items() for problem in _following(document, place, home, problems)}
-    told.update(_misspelt(problems))
-    return tuple(
-        rules.UNKNOWN_FIELD.report(_misplaced(document, place, homes[place]))
-        if place in homes
-        else _report(document, model, place, problems[place])
-        for place in _telling(problems)
-        if place not in told
-    )
+    """Return a finding for each mistake, in the order in which pydantic met them."""
+    homes: dict[Path, Path] = {}
+    following = set(_misspelt(problems))  # which are no problems once all fields are where they belong
+    for place, problem in problems.items():
+        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES:
+            home = _home(document, model, place)
+            if home is not None:
+                homes[place] = home
+                following.add((*home, place[-1]))
+                if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
+                    following.add(home)
+    around = {place[:length] for place in problems for length in range(len(place))}
+    found: list[Diagnostic] = []
+    for place, problem in problems.items():
+        # If a member of a union found a mistake inside of a value, the other members add nothing.
+        is_of_member = problem["type"] == "literal_error" or problem["type"] in _EXPECTED_TYPES
+        if place in following or (is_of_member and place in around):
+            continue
+        if place in homes:
+            found.append(rules.UNKNOWN_FIELD.report(_misplaced(document, place, homes[place])))
+        else:
+            found.append(_report(document, model, place, problem))
+    return tuple(found)
 
 
 def unknown_kind(document: Document) -> Diagnostic:
@@ -128,15 +134,6 @@ def _has_room(document: Document, model: type[BaseModel], home: Path, name: str 
     return is_free and inner is not None and any(field.alias == name for field in inner.model_fields.values())
 
 
-def _following(document: Document, place: Path, home: Path, problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """The problems that are none once the field stands where it belongs."""
-    missing = (*home, place[-1])
-    if missing in problems:
-        yield missing
-    if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
-        yield home
-
-
 def _misplaced(document: Document, place: Path, home: Path) -> Finding:
     at, name = Origin(document, place), place[-1]
     into = f"`{Origin(document, home)}`" if home else "the document itself"
@@ -151,7 +148,8 @@ def _misplaced(document: Document, place: Path, home: Path) -> Finding:
 
 def _indented(document: Document, place: Path, home: Path) -> str:
     """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
-    column = Origin(document, place).key.locate().span.start.column
+    location = Origin(document, place).key.locate()
+    line, column = location.span.start
     siblings: list[str | int] = [*_mapping(_get(document.data, place[:-1]))]
     value = _mapping(_get(document.data, home))
     if len(home) < len(place) - 1:  # too far right, and the last of its mapping
@@ -163,16 +161,11 @@ def _indented(document: Document, place: Path, home: Path) -> str:
         home_column = Origin(document, home).key.locate().span.start.column
         wanted = home_column + 2 if first is None else Origin(document, (*home, first)).key.locate().span.start.column
     change = wanted - column
-    in_block = _is_first_in_line(document, place) and (not value or len(home) < len(place) - 1 or change > 0)
+    is_first_in_line = not location.file.lines[line - 1][: column - 1].strip()
+    in_block = is_first_in_line and (not value or len(home) < len(place) - 1 or change > 0)
     if not is_next or not in_block or not change:
         return ""
     return f"indent `{place[-1]}`, and what is below it, by {abs(change)} {'more' if change > 0 else 'fewer'}"
-
-
-def _is_first_in_line(document: Document, place: Path) -> bool:
-    location = Origin(document, place).key.locate()
-    line, column = location.span.start
-    return not location.file.lines[line - 1][: column - 1].strip()
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -198,15 +191,6 @@ _FEW = 20
 # --- Which errors count ------------------------------------------------------------------------------------------
 
 
-def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
-    around = {place[:length] for place in problems for length in range(len(place))}
-    for place, error in problems.items():
-        is_of_member = error["type"] == "literal_error" or error["type"] in _EXPECTED_TYPES
-        if not is_of_member or place not in around:
-            yield place
-
-
 def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     """The error of the member that the value was most likely meant for, with what another one takes as `or`."""
     telling = [error for error in errors if error["type"] != "none_required"] or errors
@@ -221,15 +205,10 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
-        return {**words, "ctx": {**words.get("ctx", {}), "or": _taken_by(other)}}
+        by_form = other["type"] == "string_pattern_mismatch"
+        taken = form_of(other["ctx"]["pattern"]).words if by_form else _EXPECTED_TYPES.get(other["type"], "")
+        return {**words, "ctx": {**words.get("ctx", {}), "or": taken}}
     return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
-
-
-def _taken_by(error: ErrorDetails) -> str:
-    """Return the words for the values that a member of a union takes, by the error that it reported."""
-    if error["type"] == "string_pattern_mismatch":
-        return form_of(error["ctx"]["pattern"]).words
-    return _EXPECTED_TYPES.get(error["type"], "")
 
 
 def _holds(data: object, part: str | int) -> bool:
@@ -280,7 +259,8 @@ def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object)
         rest = f": {value}" if isinstance(value, str | int | float) else ""
         label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
-    called = _called_elsewhere(name, parent) if parent else None
+    marked = [(field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values()] if parent else []
+    called = next((alias for alias, mark in marked if mark and name in mark.names), None)
     said = None if called else find_said(kind, name)
     close = called if called or said else closest(name, known)
     usual = f"write `{close}:`" if close else f"say it {said.how}: {said.page}" if said else f"remove `{name}`"
@@ -291,12 +271,6 @@ def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object)
         notes=(f"the fields here are {_listed(known)}",) if known else (),
         help=_REMEDIES.get(at.path[-2:], usual),
     )
-
-
-def _called_elsewhere(name: str, parent: type[BaseModel]) -> str | None:
-    """The field that has this name in the files of the GPU Operator or of Kubernetes."""
-    marked = ((field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values())
-    return next((alias for alias, mark in marked if mark and name in mark.names), None)
 
 
 def _with_colon(text: str, fields: Iterable[str]) -> str | None:

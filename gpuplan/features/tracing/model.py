@@ -28,7 +28,7 @@ class Source(NamedTuple):
     is_of_object: bool = False
 
     def as_data(self, path: Callable[[str], str]) -> dict[str, Any]:
-        """Return the place as plain data; ``path`` makes that of a file of the platform one from where the reader stands."""
+        """Return the place as plain data; ``path`` makes a path of the platform one from where the reader stands."""
         return {
             "file": self.file if self.how in (How.RULE, How.FACT) else path(self.file),
             "line": self.line,

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.frameworks import Framework, Held, frameworks
-from gpuplan.compiler.catalog.schedulers import Capability, Concept, Support, concepts, release_read
+from gpuplan.compiler.catalog.schedulers import Capability, Support, concepts, release_read
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.policy.fields import FieldDoc
 from gpuplan.terminal.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
@@ -101,10 +101,11 @@ def _gpu_section(gpu: Gpu) -> str:
 
 def schedulers_document() -> str:
     """Return an overview of what each scheduler keeps of a policy, and how each keeps it."""
-    rows = [
-        (concept.title, _concept_field(concept), *(_support(concept.capabilities[name]) for name in SCHEDULERS))
-        for concept in concepts()
-    ]
+    rows = []
+    for concept in concepts():
+        kind, _, path = concept.field.partition(".")
+        page = f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
+        rows.append((concept.title, page, *(_support(concept.capabilities[name]) for name in SCHEDULERS)))
     text = (
         "What a policy can ask for, and how well each scheduler keeps it: **yes**, in part, or not at all. *If "
         "configured* is what needs the scheduler's own configuration, a question mark what is not certain.\n\n"
@@ -121,11 +122,6 @@ def schedulers_document() -> str:
 def _support(kept: Capability) -> str:
     word = {Support.EXACT: "**yes**", Support.LOSSY: "in part", Support.IMPOSSIBLE: "no"}[kept.support]
     return f"{word}{', if configured' if kept.setting else ''}{' (?)' if kept.is_uncertain else ''}"
-
-
-def _concept_field(concept: Concept) -> str:
-    kind, _, path = concept.field.partition(".")
-    return f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
 
 
 def _scheduler_section(name: str) -> str:

@@ -57,7 +57,9 @@ class Table(Value):
             left = grid.without(gone)
             widths = _fitting(left, room, is_last=number == len(self.extra))
             if widths:
-                return _lines(left, widths) + _missing([grid.headings[index] for index in sorted(gone)], theme)
+                missing = ", ".join(grid.headings[index] for index in sorted(gone))
+                sign = folded(f"{theme.paint(f'-o wide adds {missing}', Style.FAINT)}\n", theme) if gone else ""
+                return _lines(left, widths) + sign
         return _blocks(grid, room, theme)
 
 
@@ -268,13 +270,6 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], right: frozenset[int],
     for line in zip(*columns, strict=True):
         padded = (pad(cell, widths[index], right=index in right) for index, cell in enumerate(line))
         yield (" " * _GAP).join(padded).rstrip()
-
-
-def _missing(headings: Sequence[str], theme: Theme) -> str:
-    if not headings:
-        return ""
-    sign = theme.paint(f"-o wide adds {', '.join(headings)}", Style.FAINT)
-    return folded(f"{sign}\n", theme)
 
 
 def _blocks(grid: _Grid, room: int, theme: Theme) -> str:

@@ -116,9 +116,11 @@ def field_page(field: FieldDoc, theme: Theme) -> str:
     if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
     if field.children:
-        parts.append(
-            theme.paint("Fields", Style.STRONG) + "\n" + "".join(_child(item, theme) for item in field.children)
-        )
+        lines = [f"{theme.paint('Fields', Style.STRONG)}\n"]
+        for child in field.children:
+            name = theme.paint(field_name(child), Style.NOTE)
+            lines.append(f"  {name}  {holds(child)}\n{_prose(meaning(child), theme, '    ')}\n")
+        parts.append("".join(lines))
     return "\n".join(parts)
 
 
@@ -136,10 +138,6 @@ def meaning(field: FieldDoc) -> str:
 
 def field_name(field: FieldDoc) -> str:
     return field.path.rpartition(".")[2]
-
-
-def _child(field: FieldDoc, theme: Theme) -> str:
-    return f"  {theme.paint(field_name(field), Style.NOTE)}  {holds(field)}\n{_prose(meaning(field), theme, '    ')}\n"
 
 
 def _prose(text: str, theme: Theme, indentation: str = "", less: int = 0) -> str:

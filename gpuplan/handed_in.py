@@ -1,7 +1,7 @@
-"""What features hand in to the compiler and to each other's lists: the one place that joins them.
+"""The additions of features to the compiler and to each other's lists, in the one place that joins them.
 
-Each entry is ``module:name``, and is imported when somebody asks for it. The compiler knows these kinds of things, and
-no feature: `gpuplan.compiler.pipeline.judges` says what each of them is given, and gives back.
+Each entry is ``module:name``, and is imported when somebody asks for it. The compiler knows these kinds of additions,
+and no feature: `gpuplan.compiler.pipeline.judges` says what each of them is given, and returns.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 PLAN_JUDGES: Final = ("gpuplan.features.components.checks:judge_files",)
-"""What else is wrong with a plan, beside what the compiler's own checks find."""
+"""The judges of every plan, beside the compiler's own checks."""
 SOUND_PLAN_JUDGES: Final = ("gpuplan.features.changes.retaining:judge_retained",)
-"""What is wrong with a plan that has no errors, and can be rendered."""
+"""The judges of a plan that has no errors, and can be rendered."""
 RESULT_JUDGES: Final = ("gpuplan.features.components.final:judge",)
-"""What is wrong with what is made of rendered folders."""
+"""The judges of the objects that kustomize makes of rendered folders."""
 STEP_JUDGES: Final = ("gpuplan.features.changes.comparing:judge_step_from",)
-"""What is wrong with the step from an earlier platform."""
+"""The judges of the step from an earlier platform."""
 
 RULES: Final = (
     "gpuplan.features.changes.rules:RULES",

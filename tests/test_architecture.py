@@ -109,7 +109,7 @@ IMPORTING = frozenset(
         "compiler/base/faces.py",
         "compiler/checks/__init__.py",
         "compiler/pipeline/stages.py",
-        "compiler/policy/documentation.py",
+        "compiler/policy/fields.py",
         "features/packing/sizing/choosing/highs.py",
         "terminal/verbs.py",
     }

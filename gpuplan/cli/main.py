@@ -60,7 +60,7 @@ Exit codes: 0  no errors, nothing differs
 """
 
 
-_report_error = late("gpuplan.terminal.trouble:report_error")
+_report_error = late("gpuplan.terminal.session:report_error")
 
 
 class _Main(Verbs):

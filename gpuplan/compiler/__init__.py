@@ -1,1 +1,1 @@
-"""From documents to `out/`. It knows no feature: what these add is handed in (`gpuplan/handed_in.py`)."""
+"""The way from documents to `out/`. It knows no feature: `gpuplan/handed_in.py` lists the additions of features."""

@@ -1,1 +1,1 @@
-"""What is asked of a platform, or of the files of others, beside compiling it: one folder for each question."""
+"""The questions on a platform, or on files of others, beside compiling it: one folder for each question."""

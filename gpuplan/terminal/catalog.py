@@ -48,7 +48,16 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
     elif not gpu.is_complete:
         parts.append(f"MIG: its layouts cannot be judged: {gpu.incomplete_reason}\n")
     else:
-        parts += [_profiles_part(gpu, theme), _layouts_part(gpu, theme)]
+        heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
+        found = Table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=range(1, 7))
+        rows = layout_rows(gpu)
+        title = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
+        legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
+        table = Table(("SLICES", "INSTANCES"), rows).shown(theme.indented())
+        parts += [
+            section(heading, found.shown(theme.indented()), theme),
+            section(title, legend + _painted(table, theme), theme),
+        ]
     remarks = {"Notes": gpu.notes, "Inferred, not read": derived_facts(gpu), "Not certain": gpu.uncertain}
     parts += [section(head, "".join(f"- {text}\n" for text in found), theme) for head, found in remarks.items()]
     return folded("\n".join(part for part in parts if part), theme)
@@ -107,20 +116,6 @@ def spell(layout: Mapping[str, int]) -> str:
     return f"{{{', '.join(f'{name}: {number}' for name, number in layout.items())}}}"
 
 
-def _profiles_part(gpu: Gpu, theme: Theme) -> str:
-    heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
-    found = Table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=range(1, 7))
-    return section(heading, found.shown(theme.indented()), theme)
-
-
-def _layouts_part(gpu: Gpu, theme: Theme) -> str:
-    rows = layout_rows(gpu)
-    heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
-    legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    table = Table(("SLICES", "INSTANCES"), rows).shown(theme.indented())
-    return section(heading, legend + _painted(table, theme), theme)
-
-
 _PIECE: Final = regex(r"(?<=\|)(\d)\1*(?=\|)")
 SIZE_STYLES: Final[Mapping[str, Style]] = {
     "1": Style.ONE_SLICE,
@@ -157,16 +152,14 @@ def _gpu(gpu: Gpu) -> dict[str, Any]:
         "compute_capability": f"{major}.{minor}",
         "memory_gib": gpu.memory_gib,
         "products": [product.label for product in gpu.products],
-        "mig": _mig(gpu) if gpu.supports_mig else None,
-    }
-
-
-def _mig(gpu: Gpu) -> dict[str, Any]:
-    return {
-        "complete": gpu.is_complete,
-        "compute_slices": gpu.compute_slices,
-        "memory_slices": gpu.memory_slices,
-        "profiles": [{name: getattr(profile, name) for name in _OF_PROFILES} for profile in gpu.profiles],
+        "mig": {
+            "complete": gpu.is_complete,
+            "compute_slices": gpu.compute_slices,
+            "memory_slices": gpu.memory_slices,
+            "profiles": [{name: getattr(profile, name) for name in _OF_PROFILES} for profile in gpu.profiles],
+        }
+        if gpu.supports_mig
+        else None,
     }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Rule, Severity, Span, shortened
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Rule, Severity, shortened
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.version import __version__
 from gpuplan.compiler.pipeline import rules
@@ -47,29 +47,20 @@ def github(report: Report, theme: Theme) -> str:
 
 def _command(diagnostic: Diagnostic, theme: Theme) -> str:
     location = diagnostic.finding.at.locate()
+    place = {"line": str(location.span.start.line), "endLine": str(location.span.end.line)}
+    if location.span.start.line == location.span.end.line:  # else GitHub refuses an annotation with columns
+        place |= {"col": str(location.span.start.column), "endColumn": str(location.span.end.column)}
     properties = {
         "file": printable(theme.path(location.file.path)),
-        **_place(location.span),
+        **place,
         "title": f"{diagnostic.code} {diagnostic.rule.name}",
     }
     written = ",".join(f"{key}={escape_property(value)}" for key, value in properties.items())
-    return f"::{_COMMANDS[diagnostic.severity]} {written}::{escape_message(_command_text(diagnostic))}"
-
-
-def _place(span: Span) -> dict[str, str]:
-    """Lines, and columns where they are of one line: otherwise GitHub refuses the annotation."""
-    place = {"line": str(span.start.line), "endLine": str(span.end.line)}
-    if span.start.line == span.end.line:
-        place |= {"col": str(span.start.column), "endColumn": str(span.end.column)}
-    return place
-
-
-def _command_text(diagnostic: Diagnostic) -> str:
     finding = diagnostic.shown
-    lines = [finding.headline]
-    lines += (line for note in finding.notes for line in f"note: {note}".split("\n"))
+    lines = [finding.headline, *(line for note in finding.notes for line in f"note: {note}".split("\n"))]
     lines += [f"help: {finding.help}"] if finding.help else []
-    return "\n".join(map(printable, lines))
+    text = escape_message("\n".join(map(printable, lines)))
+    return f"::{_COMMANDS[diagnostic.severity]} {written}::{text}"
 
 
 def escape_message(text: str) -> str:
@@ -180,11 +171,12 @@ def _sarif_rule(rule: Rule, urls: Mapping[str, str]) -> dict[str, Any]:
 
 def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Theme) -> dict[str, Any]:
     finding = diagnostic.shown
+    help_ = [f"help: {finding.help}"] if finding.help else []
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
         "level": diagnostic.severity.value,
-        "message": {"text": _message(diagnostic)},
+        "message": {"text": "\n".join((finding.headline, *finding.notes, *help_))},
         "locations": [_location(finding.at, theme)],
         "relatedLocations": [
             {**_location(label.at, theme), "id": index, "message": {"text": label.text}}
@@ -194,17 +186,14 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
     }
 
 
-def _message(diagnostic: Diagnostic) -> str:
-    finding = diagnostic.shown
-    return "\n".join((finding.headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
-
-
 def _location(origin: Origin, theme: Theme) -> dict[str, Any]:
     location = origin.locate()
     start, end = location.span.start, location.span.end
+    path = theme.path(location.file.path)
+    uri = quote(path, errors="replace")
     found: dict[str, Any] = {
         "physicalLocation": {
-            "artifactLocation": _artifact(theme.path(location.file.path)),
+            "artifactLocation": {"uri": f"file://{uri}"} if path.startswith("/") else {"uri": uri, "uriBaseId": _ROOT},
             "region": {
                 "startLine": start.line,
                 "startColumn": start.column,
@@ -216,12 +205,6 @@ def _location(origin: Origin, theme: Theme) -> dict[str, Any]:
     if origin.path:
         found["logicalLocations"] = [{"fullyQualifiedName": str(origin)}]
     return found
-
-
-def _artifact(path: str) -> dict[str, str]:
-    """Where a file is: below the folder that gpuplan was run in, or anywhere on this machine."""
-    uri = quote(path, errors="replace")
-    return {"uri": f"file://{uri}"} if path.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
 
 
 # --- The same in the next run ------------------------------------------------------------------------------------
@@ -238,20 +221,18 @@ def fingerprints(diagnostics: Iterable[Diagnostic]) -> list[str]:
     seen: Counter[str] = Counter()
     found = []
     for diagnostic in diagnostics:
-        identity = "\0".join(_identity(diagnostic))
+        finding = diagnostic.shown
+        location = finding.at.locate()
+        start, end = location.span.start, location.span.end
+        line = location.file.confidential.line(start.line)
+        marked = line[start.column - 1 : end.column - 1 if end.line == start.line else None]
+        field = ".".join(part for part in finding.at.path if isinstance(part, str))
+        identity = "\0".join(
+            (diagnostic.code, location.file.path, field, marked.strip(), *_NAMED.findall(finding.message))
+        )
         found.append(hashlib.sha256(f"{identity}\0{seen[identity]}".encode(errors="replace")).hexdigest()[:32])
         seen[identity] += 1
     return found
-
-
-def _identity(diagnostic: Diagnostic) -> tuple[str, ...]:
-    finding = diagnostic.shown
-    location = finding.at.locate()
-    start, end = location.span.start, location.span.end
-    line = location.file.confidential.line(start.line)
-    marked = line[start.column - 1 : end.column - 1 if end.line == start.line else None]
-    field = ".".join(part for part in finding.at.path if isinstance(part, str))
-    return diagnostic.code, location.file.path, field, marked.strip(), *_NAMED.findall(finding.message)
 
 
 # --- JUnit -------------------------------------------------------------------------------------------------------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
-from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning import plan as planned
+from gpuplan.compiler.planning import plan as parts, plan as planned
 from gpuplan.compiler.planning.layouts import entry_of
 from gpuplan.compiler.planning.placement.placing import Instance, Placed
-from gpuplan.compiler.planning.plan import LayoutEntry, Mig, Pool
-from gpuplan.terminal.plan_paths import PlanPaths, pointer
+from gpuplan.compiler.planning.plan import LayoutEntry, Mig, Plan, Pool
 
 
 class Words(NamedTuple):
@@ -161,3 +161,57 @@ def cut_of_instances(gpu: Gpu, instances: Iterable[Instance], entry: str = "") -
     held = joined([item.profile.name for item in placed]) if placed else "nothing"
     rest = f"; nothing takes {free} of its {gpu.memory_slices} memory slices" if free else ""
     return Cut(pieces, gpu.memory_slices, (), (), f"holds {held}{rest}")
+
+
+# --- Paths in a plan as data -----------------------------------------------------------------------------------------
+
+
+class PlanPaths(Value, eq=False):
+    """Pointers to the parts of one plan; ``index`` is its place among the clusters.
+
+    ``document`` stands before each, where a page has plans of several documents: ``earlier:``.
+    """
+
+    plan: Plan
+    index: int = 0
+    document: str = ""
+
+    @property
+    def cluster(self) -> str:
+        return self.document + pointer("clusters", self.index)
+
+    def pool(self, pool: parts.Pool) -> str:
+        """Return the path of a part; for a part that a rollout makes of a pool, that of the whole pool."""
+        return self.cluster + pointer("pools", self._places["pools", pool.name])
+
+    def unit(self, pool: parts.Pool, unit: parts.Unit) -> str:
+        whole = self.plan.pools[self._places["pools", pool.name]]
+        return self.pool(pool) + pointer("units", [found.name for found in whole.units].index(unit.name))
+
+    def layout(self, layout: parts.Layout) -> str:
+        return self.cluster + pointer("layouts", self._places["layouts", layout.config_name])
+
+    def tenant(self, tenant: parts.Tenant) -> str:
+        return self.cluster + pointer("tenants", self.tenant_index(tenant))
+
+    def tenant_index(self, tenant: parts.Tenant) -> int:
+        return self._places["tenants", tenant.name]
+
+    def quota(self, tenant: parts.Tenant, quota: parts.Quota) -> str:
+        whole = self.plan.tenants[self.tenant_index(tenant)]
+        return self.tenant(tenant) + pointer("quotas", [found.key for found in whole.quotas].index(quota.key))
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, str], int]:
+        """The place of each part among those of its kind, by the kind's name in JSON and the part's own."""
+        names = {
+            "pools": [pool.name for pool in self.plan.pools],
+            "layouts": [layout.config_name for layout in self.plan.mig_layouts],
+            "tenants": [tenant.name for tenant in self.plan.tenants],
+        }
+        return {(kind, name): index for kind, known in names.items() for index, name in enumerate(known)}
+
+
+def pointer(*route: str | int) -> str:
+    """A JSON pointer to what a route of keys and indices leads to."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in route)

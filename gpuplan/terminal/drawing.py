@@ -14,9 +14,8 @@ from gpuplan.compiler.planning.placement.layouts import maximal_layouts
 from gpuplan.compiler.planning.placement.placing import Instance, Placed, place
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.terminal.catalog import spell
-from gpuplan.terminal.cuts import WHOLE_TINT, Cut, Phrase, Piece, Words, cut_of_instances, cuts_of, plain
+from gpuplan.terminal.cuts import WHOLE_TINT, Cut, Phrase, Piece, PlanPaths, Words, cut_of_instances, cuts_of, plain
 from gpuplan.terminal.plan import amount
-from gpuplan.terminal.plan_paths import PlanPaths
 from gpuplan.terminal.svg import (
     Figure,
     filled,
@@ -295,7 +294,10 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     for tenant, quota in held:
         width = float(quota.guaranteed) * scale
         drawn.append(filled(x, y, width, _BAR, paths.tenant_index(tenant)))
-        drawn.append(_amount(paths, tenant, quota, x + width / 2, y, width))
+        shown = amount(quota.guaranteed)
+        if text_width(shown, 11) <= width - 4:
+            source = sourced(f"{paths.quota(tenant, quota)}/guaranteed", shown)
+            drawn.append(words(x + width / 2, y + 16, source, "gp-strong", "middle"))
         x += width
     drawn.append(rect(0, y, _INNER, _BAR, "gp-edge"))
     y += _BAR + 4
@@ -318,13 +320,6 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
 
 def _free(unit: Unit, held: Held) -> Amount:
     return unit.capacity - add([quota.guaranteed for _, quota in held])
-
-
-def _amount(paths: PlanPaths, tenant: Tenant, quota: Quota, middle: float, y: int, width: float) -> str:
-    shown = amount(quota.guaranteed)
-    if text_width(shown, 11) > width - 4:
-        return ""
-    return words(middle, y + 16, sourced(f"{paths.quota(tenant, quota)}/guaranteed", shown), "gp-strong", "middle")
 
 
 def _guarantee(paths: PlanPaths, tenant: Tenant, quota: Quota) -> str:

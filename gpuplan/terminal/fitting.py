@@ -45,7 +45,22 @@ class Table(Value):
 
     def shown(self, theme: Theme = PLAIN) -> str:
         """The table as wide as the theme has room; nothing where there are no rows."""
-        return _shown(self, theme) if self.rows else ""
+        if not self.rows:
+            return ""
+        rows = tuple(tuple(printable(cell) for cell in row) for row in self.rows)
+        grid = _Grid(tuple(map(printable, self.headings)), rows, frozenset(self.right))
+        natural, room = grid.widths(cells, cells), room_of(theme)
+        if room is None or _sum(natural) <= room:
+            return _lines(grid, natural)
+        for number in range(len(self.extra) + 1):
+            gone = self.extra[:number]
+            left = grid.without(gone)
+            widths = _fitting(left, room, is_last=number == len(self.extra))
+            if widths:
+                missing = ", ".join(grid.headings[index] for index in sorted(gone))
+                sign = folded(f"{theme.paint(f'-o wide adds {missing}', Style.FAINT)}\n", theme) if gone else ""
+                return _lines(left, widths) + sign
+        return _blocks(grid, room, theme)
 
 
 def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:
@@ -185,22 +200,6 @@ class _Grid(NamedTuple):
         ]
 
 
-def _shown(given: Table, theme: Theme) -> str:
-    rows = tuple(tuple(printable(cell) for cell in row) for row in given.rows)
-    grid = _Grid(tuple(map(printable, given.headings)), rows, frozenset(given.right))
-    natural = grid.widths(cells, cells)
-    room = room_of(theme)
-    if room is None or _sum(natural) <= room:
-        return _lines(grid, natural)
-    for number in range(len(given.extra) + 1):
-        gone = given.extra[:number]
-        left = grid.without(gone)
-        widths = _fitting(left, room, is_last=number == len(given.extra))
-        if widths:
-            return _lines(left, widths) + _missing([grid.headings[index] for index in sorted(gone)], theme)
-    return _blocks(grid, room, theme)
-
-
 def _sum(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
@@ -212,17 +211,12 @@ def _fitting(grid: _Grid, room: int, *, is_last: bool) -> list[int] | None:
     for least, most in ((natural, grid.widths(cells, cells)), (words, natural), (pieces, words)):
         found = _shared_out(least, most, room)
         if found and _is_legible(grid, found, is_last=is_last):
-            return _needed(grid, found)
+            columns = zip(grid.headings, *grid.rows, strict=True)
+            return [
+                max(cells(part) for cell in column for part in wrapped(cell, width))
+                for column, width in zip(columns, found, strict=True)
+            ]
     return None
-
-
-def _needed(grid: _Grid, widths: Sequence[int]) -> list[int]:
-    """Return the widths that columns really need: a heading that is parted needs less than it was given."""
-    columns = zip(grid.headings, *grid.rows, strict=True)
-    return [
-        max(cells(part) for cell in column for part in wrapped(cell, width))
-        for column, width in zip(columns, widths, strict=True)
-    ]
 
 
 def _is_legible(grid: _Grid, widths: Sequence[int], *, is_last: bool) -> bool:
@@ -278,13 +272,6 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], right: frozenset[int],
         yield (" " * _GAP).join(padded).rstrip()
 
 
-def _missing(headings: Sequence[str], theme: Theme) -> str:
-    if not headings:
-        return ""
-    sign = theme.paint(f"-o wide adds {', '.join(headings)}", Style.FAINT)
-    return folded(f"{sign}\n", theme)
-
-
 def _blocks(grid: _Grid, room: int, theme: Theme) -> str:
     """Each row below the other: its first cell, and the others that have something in them after their headings.
 
@@ -293,19 +280,18 @@ def _blocks(grid: _Grid, room: int, theme: Theme) -> str:
     blocks, first = [], ""
     for row in grid.rows:
         first = row[0] or first
-        blocks.append(_block(grid.headings, (first, *row[1:]), room, theme))
+        title, *others = (
+            f"{heading} {cell}" for heading, cell in zip(grid.headings, ((first, *row[1:])), strict=True) if cell
+        )
+        lines: list[str] = []
+        for part in others:
+            if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
+                lines[-1] += " " * _GAP + part
+            else:
+                lines.append(part)
+        inner = theme.indented(_GAP)
+        blocks.append(
+            folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
+            + indent(folded("".join(f"{line}\n" for line in lines), inner))
+        )
     return "\n".join(blocks)
-
-
-def _block(headings: Sequence[str], row: Sequence[str], room: int, theme: Theme) -> str:
-    title, *others = (f"{heading} {cell}" for heading, cell in zip(headings, row, strict=True) if cell)
-    lines: list[str] = []
-    for part in others:
-        if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
-            lines[-1] += " " * _GAP + part
-        else:
-            lines.append(part)
-    inner = theme.indented(_GAP)
-    return folded(f"{theme.paint(title, Style.STRONG)}\n", theme) + indent(
-        folded("".join(f"{line}\n" for line in lines), inner)
-    )

@@ -53,7 +53,9 @@ def _rest(rule: Rule, severity: Severity, number: int, theme: Theme) -> str:
 def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) -> str:
     """One finding. ``clusters`` are all that were looked at: where it holds for all of them none is named."""
     style = SEVERITY_STYLES[diagnostic.severity]
-    marks = _marks(diagnostic)
+    finding = diagnostic.shown
+    related = (_Mark(label.at.locate(), label.text, is_primary=False) for label in finding.related)
+    marks = [_Mark(finding.at.locate(), finding.label, is_primary=True), *related]
     gutter = len(str(max(mark.last_line for mark in marks)))
     kind = theme.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
     lines = [f"{kind}{theme.paint(f': {printable(diagnostic.shown.message)}', Style.STRONG)}"]
@@ -147,12 +149,6 @@ class _Mark(Value):
         return start, max(end, start + 1)
 
 
-def _marks(diagnostic: Diagnostic) -> list[_Mark]:
-    finding = diagnostic.shown
-    related = (_Mark(label.at.locate(), label.text, is_primary=False) for label in finding.related)
-    return [_Mark(finding.at.locate(), finding.label, is_primary=True), *related]
-
-
 def _sections(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
     """The marks that share a frame: those on single lines of one file. The primary one's frame comes first."""
     frames: dict[object, list[_Mark]] = {}
@@ -174,7 +170,9 @@ class _Drawing(Value):
 
     def section(self, marks: Sequence[_Mark]) -> Iterator[str]:
         first = marks[0]
-        yield self._header(first)
+        arrow = "-->" if first.is_primary else ":::"
+        place = printable(self.theme.place(first.location, column=True))
+        yield f"{self.theme.paint(' ' * self.gutter + arrow, Style.FRAME)} {place}"
         if first.location.is_whole_file:
             if first.text:
                 yield self._bar(f" = {printable(first.text)}", bar=" ")
@@ -184,11 +182,6 @@ class _Drawing(Value):
             yield from self._block(first)
         else:
             yield from self._lines(sorted(marks, key=lambda mark: (mark.location.span, not mark.is_primary)))
-
-    def _header(self, mark: _Mark) -> str:
-        arrow = "-->" if mark.is_primary else ":::"
-        place = printable(self.theme.place(mark.location, column=True))
-        return f"{self.theme.paint(' ' * self.gutter + arrow, Style.FRAME)} {place}"
 
     def _bar(self, text: str = "", number: int | None = None, bar: str = "|") -> str:
         label = "" if number is None else str(number)
@@ -203,18 +196,14 @@ class _Drawing(Value):
                 yield self._source(same_line[0].location.file.confidential.line(before + 1), before + 1)
             elif before and number > before + 2:
                 yield self.theme.paint(_ELLIPSIS, Style.FRAME)
-            yield from self._line(same_line)
+            shown = None
+            for mark in same_line:
+                text, offset, width = _crop(mark.source, mark.columns, self._room)
+                if text != shown:
+                    yield self._bar(f" {text}", mark.line)
+                shown = text
+                yield self._bar(f" {' ' * offset}{self._underline(mark, width)}")
             before = number
-
-    def _line(self, marks: Sequence[_Mark]) -> Iterator[str]:
-        """A line and its underlines. One too long for the terminal is cropped around each of them."""
-        shown = None
-        for mark in marks:
-            text, offset, width = _crop(mark.source, mark.columns, self._room)
-            if text != shown:
-                yield self._bar(f" {text}", mark.line)
-            shown = text
-            yield self._bar(f" {' ' * offset}{self._underline(mark, width)}")
 
     def _underline(self, mark: _Mark, width: int) -> str:
         line = ("^" if mark.is_primary else "-") * width
@@ -250,10 +239,6 @@ class _Drawing(Value):
         return max(self.theme.width - self.gutter - 3, _NARROWEST)
 
 
-def _fits(source: str, room: int) -> bool:
-    return len(source) <= 4 * room and cells(printable(source)) <= room
-
-
 def _crop(source: str, columns: tuple[int, int], room: int) -> tuple[str, int, int]:
     """The part of a line around some columns that fits into ``room`` cells; a line that fits is shown whole.
 
@@ -261,7 +246,7 @@ def _crop(source: str, columns: tuple[int, int], room: int) -> tuple[str, int, i
     """
     source = source.rstrip()
     start, end = columns
-    if _fits(source, room):
+    if len(source) <= 4 * room and cells(printable(source)) <= room:
         before, marked = printable(source[:start]), printable(source[start:end])
         return printable(source), cells(before) + max(start - len(source), 0), _width(before, marked)
     # What is more than `room` characters away cannot be in it: a line may have millions of them.

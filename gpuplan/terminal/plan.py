@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction as Ratio
 from functools import partial
@@ -41,33 +42,21 @@ def summary_table(chosen: Sequence[Plan | Selection]) -> Table:
 def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
     """Return the cells below `SUMMARY_HEADINGS`."""
     shown = selection_of(chosen)
+    promised, units = shown.guaranteed, Counter[str]()
+    for unit in (unit for pool in shown.pools for unit in pool.units):
+        units[unit.name] += unit.capacity
+    guaranteed = (
+        gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
+    )
     return (
         shown.plan.cluster.name,
         str(len(shown.pools)),
         str(sum(pool.nodes.count for pool in shown.pools)),
         str(sum(pool.gpu_count for pool in shown.pools)),
         str(len(shown.tenants)),
-        f"{round(100 * _guaranteed_share(shown))}%",
-        ", ".join(f"{number} {name}" for name, number in _units(shown).items()),
+        f"{round(100 * (sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)))}%",
+        ", ".join(f"{number} {name}" for name, number in sorted(units.items())),
     )
-
-
-def _guaranteed_share(shown: Selection) -> Ratio:
-    """The part of the GPUs that the tenants have a guarantee on."""
-    promised = shown.guaranteed
-    guaranteed = (
-        gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
-    )
-    return sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)
-
-
-def _units(shown: Selection) -> dict[str, int]:
-    """Return the number of units of each kind that the pools hand out together."""
-    found: dict[str, int] = {}
-    for pool in shown.pools:
-        for unit in pool.units:
-            found[unit.name] = found.get(unit.name, 0) + unit.capacity
-    return dict(sorted(found.items()))
 
 
 class Section(NamedTuple):
@@ -105,59 +94,68 @@ def facts(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def sections(shown: Selection) -> tuple[Section, ...]:
-    """Pools, what they hand out, layouts, priority classes, tenants, what runs, and what is retained.
+def sections(shown: Selection) -> Iterator[Section]:
+    """Yield pools, the units in them, layouts, priority classes, tenants, workloads, and what is retained.
 
-    Where tenants are chosen, also who evicts whom of them.
+    If tenants are chosen, a last section has who evicts whom of them.
     """
-    found = (
-        Section("Pools", _pools(shown)),
-        Section("Drivers", _drivers(shown)),
-        Section("Capacity, in units", _capacity(shown)),
-        Section("Partitions made on demand", _on_demand(shown)),
-        Section("CPU and memory for tenants", _compute_capacity(shown)),
-        Section("MIG layouts", partial(_layouts, shown)),
-        Section("Priority classes", _priority_classes(shown)),
-        Section("Tenants", _tenants(shown)),
-        Section("Limits of priority classes", _class_limits(shown)),
-        Section("CPU, memory and pods of tenants", _compute(shown)),
-        Section("Containers that say nothing", _defaults(shown)),
-        Section("Time limits", _times(shown)),
-        Section("Workloads", _workloads(shown)),
-        *(Section(heading, table) for heading, table in cost_tables(shown)),
-        Section("Retained", Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])),
-    )
-    return found if shown.has_all_tenants else (*found, Section("Who can evict whom", preemption_table(shown)))
+    yield from _pool_sections(shown)
+    yield Section("MIG layouts", partial(_layouts, shown))
+    yield from _tenant_sections(shown)
+    yield from _limit_sections(shown)
+    rows = [_workload_row(shown.plan, workload) for workload in shown.workloads]
+    headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
+    yield Section("Workloads", Table(headings, rows, right=(6, 7), extra=(2, 8)))
+    yield from (Section(heading, table) for heading, table in cost_tables(shown))
+    retained = [(kept.name, kept.spec.until) for kept in shown.retained]
+    yield Section("Retained", Table(("NAME", "MAY GO ONCE"), retained))
+    if not shown.has_all_tenants:
+        yield Section("Who can evict whom", preemption_table(shown))
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
-def _pools(shown: Selection) -> Table:
-    rows = [
+def _pool_sections(shown: Selection) -> Iterator[Section]:
+    plan = shown.plan
+    rows: list[tuple[str, ...]] = [
         (
-            pool.name,
-            pool.gpu.id,
-            str(pool.nodes.count),
-            str(pool.gpu_count),
-            sharing_of(pool),
-            " ".join(pool.spec.workload_types) or _NONE,
-            pool.spec.fallback or _NONE,
+            *(pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool)),
+            *(" ".join(pool.spec.workload_types) or _NONE, pool.spec.fallback or _NONE),
         )
         for pool in shown.pools
     ]
-    headings = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
-    return Table(headings, rows, right=(2, 3), extra=(6, 5))
-
-
-def _drivers(shown: Selection) -> Table:
-    """Those that NVIDIADrivers bring; where no pool has its own, all nodes have the cluster's."""
+    headings: tuple[str, ...] = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
+    yield Section("Pools", Table(headings, rows, right=(2, 3), extra=(6, 5)))
+    # If no pool has a driver of its own, all nodes have the cluster's.
     rows = [
         (group.pool.name if group.pool else "all others", group.version or _NONE, group.kernel_modules)
-        for group in driver_groups(shown.plan)
+        for group in driver_groups(plan)
         if group.pool is None or group.pool in shown.pools
     ]
-    return Table(("POOL", "DRIVER", "KERNEL MODULES"), rows)
+    yield Section("Drivers", Table(("POOL", "DRIVER", "KERNEL MODULES"), rows))
+    totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
+    rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in shown.pools for unit in pool.units]
+    headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "IN ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
+    yield Section("Capacity, in units", Table(headings, rows, right=range(3, 10), extra=(2, 9)))
+    # The most of each unit if there is no other, and the number that is certain wherever tenants' pods are.
+    rows = [
+        (pool.name, unit.name, str(unit.capacity), str(certain[unit.name]))
+        for pool in dynamic_pools(plan)
+        if pool.name in {chosen.name for chosen in shown.pools}
+        for certain in (certain_units(plan, pool),)
+        for unit in pool.units
+    ]
+    yield Section("Partitions made on demand", Table(("POOL", "UNIT", "AT MOST", "CERTAIN"), rows, right=(2, 3)))
+    rows = [
+        (pool.name, counted.value, *_compute_cells(plan, pool, counted, each))
+        for counted in (planned.Counted.CPU, planned.Counted.MEMORY)
+        for pool in shown.pools
+        if (each := per_node(pool.nodes, counted)) is not None
+    ]
+    headings = ("POOL", "WHAT", "PER NODE", "IN ALL", "GUARANTEED", "FREE")
+    table = Table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6))
+    yield Section("CPU and memory for tenants", table)
 
 
 def sharing_of(pool: Pool) -> str:
@@ -191,20 +189,14 @@ def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
     )
 
 
-def _capacity(shown: Selection) -> Table:
-    totals = {(total.pool.name, total.unit.name): total for total in shown.plan.totals}
-    rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in shown.pools for unit in pool.units]
-    headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "IN ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
-    return Table(headings, rows, right=range(3, 10), extra=(2, 9))
-
-
 def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
     guaranteed = total.guaranteed if total else 0
+    runs = [(number, len(list(same))) for number, same in groupby(unit.per_gpu)]
     return (
         pool.name,
         unit.name,
         unit.asked_as or "(the scheduler's)",
-        _per_gpu(unit.per_gpu),
+        str(runs[0][0]) if len(runs) == 1 else " ".join(f"{length}x{number}" for number, length in runs) or "0",
         str(unit.per_node),
         str(unit.capacity),
         amount(guaranteed),
@@ -214,106 +206,24 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
     )
 
 
-def _on_demand(shown: Selection) -> Table:
-    """Return the most of each unit if there is no other, and the number that is certain wherever tenants' pods are."""
-    rows = [
-        (pool.name, unit.name, str(unit.capacity), str(certain[unit.name]))
-        for pool in dynamic_pools(shown.plan)
-        if pool.name in {chosen.name for chosen in shown.pools}
-        for certain in (certain_units(shown.plan, pool),)
-        for unit in pool.units
-    ]
-    return Table(("POOL", "UNIT", "AT MOST", "CERTAIN"), rows, right=(2, 3))
-
-
-def _compute_capacity(shown: Selection) -> Table:
-    """Return the CPU and memory of the nodes of pools that state them, and how much of it is promised."""
-    rows = [
-        (
-            pool.name,
-            counted.value,
-            amount_text(counted, each),
-            amount_text(counted, each * pool.nodes.count),
-            amount_text(counted, promised),
-            _difference(counted, each * pool.nodes.count - promised),
-        )
-        for counted in (planned.Counted.CPU, planned.Counted.MEMORY)
-        for pool in shown.pools
-        if (each := per_node(pool.nodes, counted)) is not None
-        for promised in (
-            sum(int(quota.guaranteed) for _, quota in _outermost(shown.plan, counted) if quota.pool.name == pool.name),
-        )
-    ]
-    headings = ("POOL", "WHAT", "PER NODE", "IN ALL", "GUARANTEED", "FREE")
-    return Table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6))
-
-
-def _outermost(plan: Plan, counted: planned.Counted) -> Iterable[tuple[Tenant, planned.Quota]]:
-    tree = plan.compute_trees.get(counted)
-    return tree.outermost if tree else ()
-
-
-def _difference(counted: planned.Counted, amount: int) -> str:
-    return f"-{amount_text(counted, -amount)}" if amount < 0 else amount_text(counted, amount)
-
-
-def _compute(shown: Selection) -> Table:
-    rows = [
-        (
-            tenant.name,
-            quota.pool.name,
-            quota.unit.name,
-            found.counted.value,
-            amount_text(found.counted, found.guaranteed),
-            "none" if found.limit is None else amount_text(found.counted, found.limit),
-            amount_text(found.counted, found.lendable),
-            "its units" if found.is_derived else "the quota",
-        )
-        for tenant in shown.tenants
-        for quota in tenant.quotas
-        for found in quota.compute
-    ]
-    headings = ("TENANT", "POOL", "UNIT", "WHAT", "GUARANTEED", "LIMIT", "LENDABLE", "BY")
-    return Table(headings, rows, right=range(4, 7), extra=(7,))
-
-
-def _defaults(shown: Selection) -> Table:
-    rows = [
-        (
-            tenant.name,
-            found.counted.value,
-            _NONE if found.request is None else amount_text(found.counted, found.request),
-            _NONE if found.limit is None else amount_text(found.counted, found.limit),
-            _NONE if found.ratio is None else amount(found.ratio),
-        )
-        for tenant in shown.tenants
-        for found in defaults_of(tenant).values()
-        if found.stated
-    ]
-    return Table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5))
-
-
-def _times(shown: Selection) -> Table:
-    rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in shown.tenants for at, time in times_of(tenant)]
-    return Table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,))
-
-
-def _per_gpu(counts: Sequence[int]) -> str:
-    """One number where the GPUs of a node are alike, otherwise runs of them: ``4x1 4x0``."""
-    runs = [(number, len(list(same))) for number, same in groupby(counts)]
-    return str(runs[0][0]) if len(runs) == 1 else " ".join(f"{length}x{number}" for number, length in runs) or "0"
+def _compute_cells(plan: Plan, pool: Pool, counted: planned.Counted, each: int) -> tuple[str, ...]:
+    """Return the CPU or memory of a node and of all, and how much of it is promised and free."""
+    tree, in_all = plan.compute_trees.get(counted), each * pool.nodes.count
+    quotas = [quota for _, quota in tree.outermost if quota.pool.name == pool.name] if tree else []
+    promised = sum(int(quota.guaranteed) for quota in quotas)
+    free = f"{'-' if in_all < promised else ''}{amount_text(counted, abs(in_all - promised))}"
+    return (*(amount_text(counted, number) for number in (each, in_all, promised)), free)
 
 
 # --- Layouts -----------------------------------------------------------------------------------------------------
 
 
 def _layouts(shown: Selection, theme: Theme) -> str:
-    return "".join(_layout(shown.plan, layout, theme) for layout in shown.layouts)
-
-
-def _layout(plan: Plan, layout: planned.Layout, theme: Theme) -> str:
-    heading = folded(f"{printable(layout_facts(plan, layout))}\n", theme, hanging=4)
-    return heading + indent(table_of_entries(layout.entries, theme.indented()))
+    return "".join(
+        folded(f"{printable(layout_facts(shown.plan, layout))}\n", theme, hanging=4)
+        + indent(table_of_entries(layout.entries, theme.indented()))
+        for layout in shown.layouts
+    )
 
 
 def layout_facts(plan: Plan, layout: planned.Layout) -> str:
@@ -358,25 +268,31 @@ def _small_drawing(entry: planned.LayoutEntry) -> str:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _priority_classes(shown: Selection) -> Table:
+def _tenant_sections(shown: Selection) -> Iterator[Section]:
     highest_first = sorted(shown.priority_classes, key=lambda level: (-level.spec.value, level.name))
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
-            item.name,
-            str(item.spec.value),
-            "yes" if item.spec.preemptible else "no",
-            "yes" if item.spec.preempts else "no",
-            "yes" if item.spec.default else "no",
+            *(level.name, str(level.spec.value)),
+            *(_YES[is_so] for is_so in (level.spec.preemptible, level.spec.preempts, level.spec.default)),
         )
-        for item in highest_first
+        for level in highest_first
     ]
-    return Table(("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT"), rows, right=(1,))
-
-
-def _tenants(shown: Selection) -> Table:
+    headings: tuple[str, ...] = ("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT")
+    yield Section("Priority classes", Table(headings, rows, right=(1,)))
     rows = [row for tenant in shown.tenants for row in _tenant_rows(tenant)]
     headings = ("TENANT", "NAMESPACES", "POOL", "UNIT", "GUARANTEED", "LIMIT", "OF", "LENDABLE", "PRIORITY CLASSES")
-    return Table(headings, rows, right=range(4, 8), extra=(8, 1))
+    yield Section("Tenants", Table(headings, rows, right=range(4, 8), extra=(8, 1)))
+    rows = [
+        (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
+        for tenant in shown.tenants
+        for quota in tenant.quotas
+        for name, limit in quota.class_limits.items()
+    ]
+    headings = ("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF")
+    yield Section("Limits of priority classes", Table(headings, rows, right=(4, 5)))
+
+
+_YES = {True: "yes", False: "no"}
 
 
 def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
@@ -389,50 +305,55 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
     if not tenant.quotas:
         yield *head, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, classes
     for index, quota in enumerate(tenant.quotas):
-        yield *(head if index == 0 else ("", "")), *_quota_cells(quota), classes if index == 0 else ""
+        counts = (amount(quota.guaranteed), amount(quota.limit), str(quota.unit.capacity), amount(quota.lendable))
+        names = (*(head if index == 0 else ("", "")), quota.pool.name, quota.unit.name)
+        yield *names, *counts, classes if index == 0 else ""
 
 
-def _quota_cells(quota: planned.Quota) -> tuple[str, ...]:
-    return (
-        quota.pool.name,
-        quota.unit.name,
-        amount(quota.guaranteed),
-        amount(quota.limit),
-        str(quota.unit.capacity),
-        amount(quota.lendable),
-    )
-
-
-def _class_limits(shown: Selection) -> Table:
-    rows = [
-        (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
+def _limit_sections(shown: Selection) -> Iterator[Section]:
+    """Yield the CPU, memory and pods of tenants, the defaults of their containers, and their time limits."""
+    rows: list[tuple[str, ...]] = [
+        (
+            *(tenant.name, quota.pool.name, quota.unit.name, bound.counted.value),
+            *(_bound_text(bound.counted, most, "none") for most in (bound.guaranteed, bound.limit, bound.lendable)),
+            "its units" if bound.is_derived else "the quota",
+        )
         for tenant in shown.tenants
         for quota in tenant.quotas
-        for name, limit in quota.class_limits.items()
+        for bound in quota.compute
     ]
-    return Table(("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF"), rows, right=(4, 5))
+    headings = ("TENANT", "POOL", "UNIT", "WHAT", "GUARANTEED", "LIMIT", "LENDABLE", "BY")
+    table = Table(headings, rows, right=range(4, 7), extra=(7,))
+    yield Section("CPU, memory and pods of tenants", table)
+    rows = [
+        (
+            *(tenant.name, default.counted.value),
+            *(_bound_text(default.counted, number, _NONE) for number in (default.request, default.limit)),
+            _NONE if default.ratio is None else amount(default.ratio),
+        )
+        for tenant in shown.tenants
+        for default in defaults_of(tenant).values()
+        if default.stated
+    ]
+    table = Table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5))
+    yield Section("Containers that say nothing", table)
+    rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in shown.tenants for at, time in times_of(tenant)]
+    yield Section("Time limits", Table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,)))
+
+
+def _bound_text(counted: planned.Counted, number: int | None, otherwise: str) -> str:
+    return otherwise if number is None else amount_text(counted, number)
 
 
 # --- Workloads ---------------------------------------------------------------------------------------------------
 
 
-def _workloads(shown: Selection) -> Table:
-    rows = [_workload_row(shown.plan, workload) for workload in shown.workloads]
-    headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
-    return Table(headings, rows, right=(6, 7), extra=(2, 8))
-
-
 def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
     """One that goes on in other pools when its own is full has all of them, in their order."""
+    pools = ", then ".join(pool.name for pool in reach(plan, workload))
     return (
-        workload.name,
-        workload.tenant.name,
-        workload.namespace,
-        _pods(workload),
-        ", then ".join(pool.name for pool in reach(plan, workload)),
-        workload.unit.name,
-        _each(workload),
-        amount(workload.most_pods * workload.amount_per_pod),
+        *(workload.name, workload.tenant.name, workload.namespace, _pods(workload), pools, workload.unit.name),
+        *(_each(workload), amount(workload.most_pods * workload.amount_per_pod)),
         workload.priority_class.name if workload.priority_class else _NONE,
     )
 

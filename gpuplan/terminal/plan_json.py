@@ -23,25 +23,12 @@ from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Plan, values_of
-from gpuplan.compiler.planning.preemption import Eviction
 from gpuplan.compiler.planning.prices import selected_costs
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.compiler.planning.serving import autoscaler_kind, metric_of, probe_of
-from gpuplan.compiler.policy.documentation import document
-from gpuplan.compiler.policy.models import (
-    KINDS_OF_WORK,
-    Autoscaling,
-    Canary,
-    Cap,
-    Guard,
-    Inference,
-    ModelVolume,
-    PodPatch,
-    Probe,
-    Query,
-    Training,
-)
+from gpuplan.compiler.policy import models
+from gpuplan.compiler.policy.fields import document
 from gpuplan.terminal.costs import costs_as_data
 
 FORMAT_VERSION = "1.7"
@@ -63,13 +50,26 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
         **as_data(plan.cluster),
-        "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
+        "scheduler": {**as_data(plan.cluster.scheduler), "cap": plan.cluster.cap.value},
         "pools": [_pool(plan, pool, totals) for pool in shown.pools],
         "gpus": [as_data(gpu) for gpu in shown.gpus],
         "layouts": [as_data(layout) for layout in shown.layouts],
         "priority_classes": [as_data(item) for item in shown.priority_classes],
         "tenants": [as_data(tenant) for tenant in shown.tenants],
-        "evictions": _evictions(shown.evictions),
+        "evictions": [
+            {
+                "pool": eviction.pool,
+                "unit": eviction.unit,
+                "mechanism": eviction.mechanism.value,
+                "within_tenants": eviction.mechanism.is_within_tenants,
+                "across_tenants": eviction.mechanism.is_across_tenants,
+                "evictors": [party._asdict() for party in eviction.evictors],
+                "victims": [party._asdict() for party in eviction.victims],
+                "when": [condition.value for condition in eviction.when],
+                "min_run_time": eviction.min_run_time,
+            }
+            for eviction in shown.evictions
+        ],
         "workloads": [
             {**as_data(workload), "pools": [pool.name for pool in reach(plan, workload)]}
             for workload in shown.workloads
@@ -102,24 +102,6 @@ def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, 
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
         sure = {"certain": certain[unit.name]} if unit.name in certain else {}
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
-
-
-def _evictions(evictions: Iterable[Eviction]) -> list[dict[str, Any]]:
-    """A part of `plan.schema.json`."""
-    return [
-        {
-            "pool": eviction.pool,
-            "unit": eviction.unit,
-            "mechanism": eviction.mechanism.value,
-            "within_tenants": eviction.mechanism.is_within_tenants,
-            "across_tenants": eviction.mechanism.is_across_tenants,
-            "evictors": [party._asdict() for party in eviction.evictors],
-            "victims": [party._asdict() for party in eviction.victims],
-            "when": [condition.value for condition in eviction.when],
-            "min_run_time": eviction.min_run_time,
-        }
-        for eviction in evictions
-    ]
 
 
 # --- Any part ----------------------------------------------------------------------------------------------------
@@ -177,15 +159,6 @@ def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
     return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
 
 
-def _capped(scheduler: parts.Scheduler, cap: Cap) -> dict[str, Any]:
-    """Return the cap on tenants, which is known once the release of Kubernetes is."""
-    return {**as_data(scheduler), "cap": cap.value}
-
-
-def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
-    return {"gpu_count": pool.gpu_count, **_shared(pool)}
-
-
 def _of_gpu(described: parts.OwnGpu) -> Mapping[str, object]:
     return {"mig_profiles": [profile.name for profile in described.gpu.profiles]}
 
@@ -206,11 +179,6 @@ _SHARING: Final[Mapping[type, str]] = {
 }
 
 
-def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
-    """Return the differences on the nodes that have been moved."""
-    return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
-
-
 def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     if not isinstance(entry.placed, Placed):
         return {"placements": None, "free_memory_slices": None}
@@ -218,10 +186,6 @@ def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     placements = [{"profile": name, "start": at.start, "size": at.size} for name, at in found]
     free = entry.placed.gpu.memory_slices - entry.placed.memory_slices
     return {"placements": placements, "free_memory_slices": free}
-
-
-def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:
-    return dict(values_of(tenant.spec.allow))
 
 
 def _counted(quota: parts.Quota) -> Mapping[str, object]:
@@ -243,17 +207,9 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
     }
 
 
-def _served(work: Inference) -> Mapping[str, object]:
+def _served(work: models.Inference) -> Mapping[str, object]:
     made_by = "LeaderWorkerSet" if work.pods_per_replica > 1 else work.kind.value
     return {"made_by": made_by, "port": None if work.port == "none" else work.port, "probe": probe_of(work)}
-
-
-def _patched(patch: PodPatch) -> Mapping[str, object]:
-    return {"metadata": _without_credentials(patch.metadata), "spec": _without_credentials(patch.spec)}
-
-
-def _asked(probe: Probe) -> Mapping[str, object]:
-    return {"command": _without_credentials(probe.command)}
 
 
 def _without_credentials(value: object) -> object:
@@ -269,11 +225,7 @@ def _without_credentials(value: object) -> object:
             return value
 
 
-def _scaled(scaling: Autoscaling) -> Mapping[str, object]:
-    return {"metric": metric_of(scaling) or None, "kind": autoscaler_kind(scaling)}
-
-
-def _volume(model: ModelVolume) -> Mapping[str, object]:
+def _volume(model: models.ModelVolume) -> Mapping[str, object]:
     image = model.download.image if model.download else None
     return {"storage_class": model.storage_class or None, "download_image": image}
 
@@ -303,28 +255,36 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Pool: Published(
         left_out=("node_labels", "sharing", "units", "keys"),
         renamed={"memory_per_unit": "memory_per_unit_mib"},
-        more=_of_pool,
+        more=lambda pool: {"gpu_count": pool.gpu_count, **_shared(pool)},
     ),
-    parts.Rollout: Published(left_out=("left", "moved"), more=_moved),
+    parts.Rollout: Published(
+        left_out=("left", "moved"), more=lambda rollout: {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
+    ),
     parts.Nodes: Published(left_out=("moved",)),
     parts.Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
-    Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
+    models.Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
     parts.OwnGpu: Published(left_out=("mig", "gpu", "faults"), more=_of_gpu),
     parts.Layout: Published(left_out=("keeps_name",), renamed={"is_inline": "inline"}),
     parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
-    parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
+    parts.Tenant: Published(
+        left_out=("allow", "surplus_weight"), more=lambda tenant: dict(values_of(tenant.spec.allow))
+    ),
     parts.Quota: Published(left_out=("split", "labelled_cap"), more=_counted),
     parts.Workload: Published(
-        left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
+        left_out=("command", "args", "env", "config", *models.KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
-    Training: Published(renamed={"kind": "made_by"}),
-    Inference: Published(left_out=("kind",), more=_served),
-    Autoscaling: Published(more=_scaled),
-    PodPatch: Published(more=_patched),
-    Probe: Published(more=_asked),
-    Query: Published(more=lambda query: {"promql": hidden(query.promql)}),
-    Canary: Published(left_out=("command", "args", "env")),
-    ModelVolume: Published(left_out=("download",), more=_volume),
+    models.Training: Published(renamed={"kind": "made_by"}),
+    models.Inference: Published(left_out=("kind",), more=_served),
+    models.Autoscaling: Published(
+        more=lambda scaling: {"metric": metric_of(scaling) or None, "kind": autoscaler_kind(scaling)}
+    ),
+    models.PodPatch: Published(
+        more=lambda patch: {"metadata": _without_credentials(patch.metadata), "spec": _without_credentials(patch.spec)}
+    ),
+    models.Probe: Published(more=lambda probe: {"command": _without_credentials(probe.command)}),
+    models.Query: Published(more=lambda query: {"promql": hidden(query.promql)}),
+    models.Canary: Published(left_out=("command", "args", "env")),
+    models.ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }
 

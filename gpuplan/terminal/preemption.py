@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.compiler.base.wording import abridged
-from gpuplan.compiler.planning.plan import Plan, Pool
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, misread
 from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.terminal.fitting import Table, folded
@@ -49,17 +49,27 @@ def preemption_table(shown: Selection) -> Table:
     alike: dict[Eviction, list[str]] = {}
     for eviction in shown.evictions:
         alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
-    rows = [_row(eviction, names) for eviction, names in alike.items()]
+    rows = [
+        (
+            eviction.pool,
+            ", ".join(names),
+            _parties(eviction.evictors),
+            _parties(eviction.victims),
+            WHY_EVICTED[eviction.mechanism],
+            ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
+            eviction.min_run_time or "-",
+        )
+        for eviction, names in alike.items()
+    ]
     return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows)
 
 
 def nobody_evicted(shown: Selection) -> Iterator[str]:
     """Where nobody evicts anybody, and of which classes the table is about pods with a label alone."""
     disturbed = {(eviction.pool, eviction.unit) for eviction in shown.evictions}
-    calm = {
-        pool.name: [name for name in _lacked(shown.plan, pool) if (pool.name, name) not in disturbed]
-        for pool in shown.pools
-    }
+    counted = [resource.value for resource in counted_in(shown.plan)]
+    lacked = {pool.name: [*(unit.name for unit in pool.units), *counted] for pool in shown.pools}
+    calm = {pool: [name for name in names if (pool, name) not in disturbed] for pool, names in lacked.items()}
     if listed := ", ".join(f"{pool} ({', '.join(names)})" for pool, names in calm.items() if names):
         chosen = "they evict nobody, and nobody evicts them,"
         yield f"{'nobody evicts anybody' if shown.has_all_tenants else chosen} in {listed}"
@@ -67,24 +77,6 @@ def nobody_evicted(shown: Selection) -> Iterator[str]:
     if label and classes:
         named = ", ".join(classes)
         yield f"{label} says of the pods of Workloads whether they may be evicted; others of {named} need it"
-
-
-def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:
-    """Yield the things that a pod may lack in a pool."""
-    yield from (unit.name for unit in pool.units)
-    yield from (counted.value for counted in counted_in(plan))
-
-
-def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
-    return (
-        eviction.pool,
-        ", ".join(lacking),
-        _parties(eviction.evictors),
-        _parties(eviction.victims),
-        WHY_EVICTED[eviction.mechanism],
-        ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
-        eviction.min_run_time or "-",
-    )
 
 
 def _parties(parties: Sequence[Party]) -> str:

@@ -24,7 +24,14 @@ _with_new_fields = late("gpuplan.terminal.plan_json:with_new_fields")
 def schema(name: str) -> dict[str, Any]:
     """Return the schema with a name of `SCHEMAS`."""
     if name in OUTPUTS:
-        return _shipped(name)
+        if name in handed_in.OUTPUTS:
+            folder = resources.files(handed_in.OUTPUTS[name][0])
+        else:
+            folder = resources.files("gpuplan.terminal") / "data"
+        body: dict[str, Any] = json.loads((folder / f"{name}.schema.json").read_text(encoding="utf-8"))
+        if name == "plan":
+            _with_new_fields(body)
+        return body
     match name:
         case "policy":
             return _with_words(schema_of())
@@ -75,18 +82,6 @@ def _profiles() -> list[str]:
         for profile in gpu.profiles
     }
     return sorted(sizes, key=sizes.__getitem__)
-
-
-def _shipped(name: str) -> dict[str, Any]:
-    """Return the schema of JSON that is written, which lies beside the views that write it."""
-    if name in handed_in.OUTPUTS:
-        folder = resources.files(handed_in.OUTPUTS[name][0])
-    else:
-        folder = resources.files("gpuplan.terminal") / "data"
-    body: dict[str, Any] = json.loads((folder / f"{name}.schema.json").read_text(encoding="utf-8"))
-    if name == "plan":
-        _with_new_fields(body)
-    return body
 
 
 # --- Files of a new platform ---------------------------------------------------------------------------------------

@@ -1,19 +1,21 @@
-"""A command's global options, the streams that it writes to, and the files that its arguments name."""
+"""The global options of a command, its streams, the files that its arguments name, and its last words."""
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+import traceback
+from pathlib import Path, PurePath
 from shutil import get_terminal_size
 from typing import TextIO
 
 import click
 
+from gpuplan.compiler.base.credentials import hidden
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.repository import OVERLAYS, find_link, is_kept_inside
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.terminal.text import Theme
+from gpuplan.terminal.text import Style, Theme, printable
 
 ELSEWHERE = 120
 """The cells of a line of prose in a file or a pipe; tables have as many there as they need."""
@@ -127,3 +129,45 @@ def refuse_leaving(path: str | os.PathLike[str]) -> None:
     if link and not is_kept_inside(path, link.top):
         message = f"`{os.path.relpath(link.path)}` is a link out of the repository, and not followed"
         raise GpuplanError(message, "copy the file there, or name where the link leads")
+
+
+# --- Words for errors ------------------------------------------------------------------------------------------------
+
+
+def report_error(error: Exception, context: click.Context) -> None:
+    """Say on stderr why a command failed: trouble in its own words, and everything else as a bug in gpuplan."""
+    terminal = Terminal.of(context)
+    theme = terminal.err_theme
+    if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
+        terminal.insist(hidden("".join(traceback.format_exception(error))))
+    if isinstance(error, GpuplanError):
+        terminal.insist(trouble(error.message, error.hint, theme))
+    elif isinstance(error, OSError) and error.strerror:
+        place = f"`{error.filename}`: " if error.filename else ""
+        terminal.insist(trouble(f"{place}{error.strerror.lower()}", "", theme))
+    else:
+        terminal.insist(bug(error, theme))
+
+
+def trouble(message: str, hint: str, theme: Theme) -> str:
+    """Return why a command could not do its work, and what to type instead."""
+    text = f"{theme.paint('error', Style.ERROR)}{theme.paint(f': {printable(message)}', Style.STRONG)}\n"
+    if hint:
+        text += f"  = {theme.paint('help:', Style.HELP)} {printable(hint)}\n"
+    return text
+
+
+def bug(error: BaseException, theme: Theme) -> str:
+    """Return how to report an error that nobody foresaw: its type and place, since its words may cite a value."""
+    name = type(error).__name__
+    steps = traceback.extract_tb(error.__traceback__)
+    if ours := [step for step in steps if "gpuplan" in PurePath(step.filename).parts] or steps:
+        parts = PurePath(ours[-1].filename).parts
+        inside = "/".join(parts).rpartition("/gpuplan/")[2] if "gpuplan" in parts else "/".join(parts[-2:])
+        name += f" in {inside}:{ours[-1].lineno}"
+    hint = (
+        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
+        "GPUPLAN_DEBUG=1 is set, less the secrets that it may cite; in private, as SECURITY.md there says, if a "
+        "stranger's files caused it"
+    )
+    return trouble(f"this is a bug in gpuplan: {name}", hint, theme)

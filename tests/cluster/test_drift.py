@@ -12,7 +12,7 @@ from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.drifting import Drift, compare_with, drift
 from gpuplan.features.live.dump import read_dump
-from gpuplan.features.tracing.routes import spelled
+from gpuplan.features.tracing.lines import spelled
 from tests.cluster.api import Api, Refused
 from tests.cluster.comparisons import Record
 from tests.cluster.delivery import MANAGER

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from gpuplan.compiler.checks import names
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import WorkloadSpec
 from gpuplan.compiler.policy.names import ServiceAccount
+from gpuplan.compiler.policy.walking import changed_fields
 from gpuplan.terminal.plan_json import plan_as_data
 from tests.plans import a_plan
 

@@ -8,24 +8,7 @@ from textwrap import fill
 import click
 
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.terminal.options import (
-    GIVEN,
-    KINDS,
-    OUTPUTS,
-    SCHEDULERS,
-    SCHEMAS,
-    against_option,
-    cluster_option,
-    crds_option,
-    findings_option,
-    gpu_models,
-    kustomize_option,
-    nodes_option,
-    pool_names,
-    stage_option,
-    strictness_option,
-    tenant_names,
-)
+from gpuplan.terminal import options
 from gpuplan.terminal.verbs import completing, format_option, late, option, verb
 
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -54,16 +37,16 @@ def init() -> None:
 
 
 @verb("validating")
-@cluster_option
-@against_option(
+@options.cluster_option
+@options.against_option(
     "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
     " way, though both ends are right"
 )
-@nodes_option
-@crds_option
-@kustomize_option
-@findings_option
-@strictness_option
+@options.nodes_option
+@options.crds_option
+@options.kustomize_option
+@options.findings_option
+@options.strictness_option
 @option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
 def validate() -> None:
     """Prove the policies against the hardware and the controllers.
@@ -79,8 +62,8 @@ def validate() -> None:
 
 
 @verb("building")
-@cluster_option
-@stage_option
+@options.cluster_option
+@options.stage_option
 @option("--check", is_flag=True, section="Mode", help="Write nothing; end with 1 when `out/` is stale, and say where.")
 @option("--diff", is_flag=True, section="Mode", help="Write nothing; print what would change, end with 1 if anything.")
 @option("--stdout", is_flag=True, section="Mode", help="Write nothing; print the objects of one cluster.")
@@ -97,13 +80,13 @@ def validate() -> None:
     section="Mode",
     help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
 )
-@crds_option
-@kustomize_option
+@options.crds_option
+@options.kustomize_option
 @option(
     "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
 )
-@findings_option
-@strictness_option
+@options.findings_option
+@options.strictness_option
 def build() -> None:
     """Compile the policies into kustomize folders below out/.
 
@@ -119,14 +102,14 @@ def build() -> None:
 
 
 @verb("showing")
-@cluster_option
+@options.cluster_option
 @option(
     "--pool",
     "pools",
     metavar="NAME",
     multiple=True,
     section="Selection",
-    shell_complete=completing(pool_names),
+    shell_complete=completing(options.pool_names),
     help="Only pools of this name, in which * and ? stand for others, with the tenants and workloads there; may be"
     " repeated [default: all].",
 )
@@ -136,7 +119,7 @@ def build() -> None:
     metavar="NAME",
     multiple=True,
     section="Selection",
-    shell_complete=completing(tenant_names),
+    shell_complete=completing(options.tenant_names),
     help="Only tenants of this name, and those that are part of them, with their pools, workloads, and who evicts whom;"
     " may be repeated [default: all].",
 )
@@ -154,7 +137,7 @@ def build() -> None:
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @option(
     "--scheduler",
-    type=click.Choice(SCHEDULERS),
+    type=click.Choice(options.SCHEDULERS),
     section="Output",
     help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
 )
@@ -197,8 +180,8 @@ def explain() -> None:
     """
 
 
-@verb("cataloguing")
-@click.argument("gpu", required=False, shell_complete=completing(gpu_models))
+@verb("explaining")
+@click.argument("gpu", required=False, shell_complete=completing(options.gpu_models))
 @format_option(
     "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"
 )
@@ -234,13 +217,15 @@ NAME is one of
 \b
   gpuplan schema policy > .gpuplan/policy.schema.json
 """.format(
-    kinds=fill(", ".join((*KINDS, *GIVEN)).lower(), 64, initial_indent="  ", subsequent_indent="  "),
-    outputs="\n".join(f"  {name:<11} what `{verb} --output-format json` writes" for name, verb in OUTPUTS.items()),
+    kinds=fill(", ".join((*options.KINDS, *options.GIVEN)).lower(), 64, initial_indent="  ", subsequent_indent="  "),
+    outputs="\n".join(
+        f"  {name:<11} what `{verb} --output-format json` writes" for name, verb in options.OUTPUTS.items()
+    ),
 )
 
 
 @verb("facts", shows_pages=True, help=_SCHEMA_HELP)
-@click.argument("name", metavar="[NAME]", type=click.Choice(SCHEMAS, case_sensitive=False), default="policy")
+@click.argument("name", metavar="[NAME]", type=click.Choice(options.SCHEMAS, case_sensitive=False), default="policy")
 def schema() -> None: ...
 
 

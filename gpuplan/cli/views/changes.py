@@ -57,11 +57,9 @@ def _done(changes: ChangeSet, path: str, action: str) -> str:
 
 def colored_diff(lines: Iterable[str], theme: Theme) -> str:
     """A unified diff; anybody may have written what the files hold that would change."""
-    shown = ((_style(line), printable(line)) for line in lines)
-    return "".join(f"{theme.paint(line, style) if style else line}\n" for style, line in shown)
-
-
-def _style(line: str) -> Style | None:
-    if line.startswith(("--- ", "+++ ")):
-        return Style.STRONG
-    return {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}.get(line[:1])
+    styles = {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}
+    shown = []
+    for line in lines:
+        style = Style.STRONG if line.startswith(("--- ", "+++ ")) else styles.get(line[:1])
+        shown.append(f"{theme.paint(printable(line), style) if style else printable(line)}\n")
+    return "".join(shown)

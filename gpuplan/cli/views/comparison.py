@@ -33,12 +33,16 @@ def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
     """One cluster: what changes, with the places, and what does not."""
     present, other = comparison.present, comparison.other
     heading = f"Cluster {comparison.cluster}: from {present.title} to {other.title}"
+    lines = "".join(
+        f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.shown.message), theme)}\n"
+        for found in comparison.errors
+    )
     parts = (
         f"{theme.paint(printable(heading), Style.STRONG)}\n",
         _part("Gained", comparison.gained, other.kind.value, lambda kept: f"by {kept.how}", theme),
         _part("Lost", comparison.lost, other.kind.value, lambda kept: kept.loss, theme),
-        _errors(comparison, theme),
-        _workloads(comparison, theme),
+        section("Refused", lines, theme),
+        section("Workloads", "".join(_workload(change, theme) for change in comparison.workloads), theme),
         _part("Needs configuration", comparison.settings, other.kind.value, lambda kept: kept.setting, theme),
         *(
             section(heading, "".join(f"{change.concept.title}\n" for change in changes), theme)
@@ -55,21 +59,6 @@ def _part(
         return ""
     text = "".join(_change(change, fact(change.concept.capabilities[other]), theme) for change in changes)
     return section(heading, text or "nothing\n", theme)
-
-
-def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
-    """Return what would have to change in the policy as well, since a build would be refused."""
-    lines = "".join(
-        f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.shown.message), theme)}\n"
-        for found in comparison.errors
-    )
-    return section("Refused", lines, theme)
-
-
-def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
-    """Return the effects on each workload; the others go on as they are."""
-    lines = "".join(_workload(found, theme) for found in comparison.workloads)
-    return section("Workloads", lines, theme)
 
 
 def _workload(change: WorkloadChange, theme: Theme) -> str:

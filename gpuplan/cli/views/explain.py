@@ -116,9 +116,11 @@ def field_page(field: FieldDoc, theme: Theme) -> str:
     if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
     if field.children:
-        parts.append(
-            theme.paint("Fields", Style.STRONG) + "\n" + "".join(_child(item, theme) for item in field.children)
-        )
+        lines = [f"{theme.paint('Fields', Style.STRONG)}\n"]
+        for child in field.children:
+            name = theme.paint(field_name(child), Style.NOTE)
+            lines.append(f"  {name}  {holds(child)}\n{_prose(meaning(child), theme, '    ')}\n")
+        parts.append("".join(lines))
     return "\n".join(parts)
 
 
@@ -138,12 +140,8 @@ def field_name(field: FieldDoc) -> str:
     return field.path.rpartition(".")[2]
 
 
-def _child(field: FieldDoc, theme: Theme) -> str:
-    return f"  {theme.paint(field_name(field), Style.NOTE)}  {holds(field)}\n{_prose(meaning(field), theme, '    ')}\n"
-
-
-def _prose(text: str, theme: Theme, indentation: str = "") -> str:
-    width = min(theme.width, WIDEST)
+def _prose(text: str, theme: Theme, indentation: str = "", less: int = 0) -> str:
+    width = min(theme.width, WIDEST) - less
     wrapped = fill(text, width, initial_indent=indentation, subsequent_indent=indentation, break_on_hyphens=False)
     return marked_up(wrapped, theme)
 
@@ -171,25 +169,17 @@ def schedulers_table(theme: Theme) -> str:
 def scheduler_page(name: str, theme: Theme) -> str:
     """All that one scheduler keeps of what a policy can ask for, by how well."""
     head = f"{theme.paint(SCHEDULERS[name].title, Style.STRONG)}  as read in {release_read(name)}\n"
-    parts = (_supported(name, support, theme) for support in Support)
-    return "\n".join((head, *filter(None, parts)))
-
-
-def _supported(name: str, support: Support, theme: Theme) -> str:
-    found = [concept for concept in concepts() if concept.capabilities[name].support is support]
-    text = "".join(_concept(concept, concept.capabilities[name], theme) for concept in found)
-    return section(HEADINGS[support], text, theme)
+    parts = [head]
+    for support in Support:
+        found = [concept for concept in concepts() if concept.capabilities[name].support is support]
+        text = "".join(_concept(concept, concept.capabilities[name], theme) for concept in found)
+        parts.append(section(HEADINGS[support], text, theme))
+    return "\n".join(filter(None, parts))
 
 
 def _concept(concept: Concept, kept: Capability, theme: Theme) -> str:
-    facts = "".join(f"{marked_up(_wrapped(fact, theme), theme)}\n" for fact in facts_of(kept))
+    facts = "".join(f"{_prose(fact, theme, '  ', less=2)}\n" for fact in facts_of(kept))
     return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{facts}"
-
-
-def _wrapped(fact: str, theme: Theme) -> str:
-    """A fact below its concept, which is indented itself."""
-    width = min(theme.width, WIDEST) - 2
-    return fill(fact, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def facts_of(kept: Capability) -> Iterator[str]:

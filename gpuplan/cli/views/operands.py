@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
-from gpuplan.compiler.catalog.operands import Operand, Restart, Where, operands, restart_source
+from gpuplan.compiler.catalog.operands import Restart, Where, operands, restart_source
 from gpuplan.compiler.catalog.operators import Line, lines
 
 _HEAD = """\
@@ -68,49 +69,37 @@ _SURPRISES = """\
 
 def operands_document() -> str:
     """The operands, what their restarts do, and which settings stand in whose pod template."""
-    newest = lines()[-1]
-    known = operands(newest.name)
-    parts = (_HEAD, *_fates(newest), "\n", _SURPRISES, *_operands(known), "\n", *_settings(newest), *_older(newest))
-    return "".join(parts)
+    return "".join(_parts(lines()[-1]))
 
 
-def _fates(newest: Line) -> Iterator[str]:
-    yield "| restart | what becomes of pods | read in |\n|---|---|---|\n"
+def _parts(newest: Line) -> Iterator[str]:
+    yield f"{_HEAD}| restart | what becomes of pods | read in |\n|---|---|---|\n"
     for restart in reversed(Restart):
         yield f"| {restart} | {_FATES[restart]} | {restart_source(restart, newest.name)} |\n"
-
-
-def _operands(known: tuple[Operand, ...]) -> Iterator[str]:
-    yield "## Who runs where\n\n| DaemonSet | on nodes | its restart |\n|---|---|---|\n"
-    for operand in known:
+    yield f"\n{_SURPRISES}## Who runs where\n\n| DaemonSet | on nodes | its restart |\n|---|---|---|\n"
+    for operand in operands(newest.name):
         yield f"| `{operand.daemon_set}` | {_WHERE[operand.where]} | {operand.restart} |\n"
-
-
-def _settings(line: Line) -> Iterator[str]:
-    """One row for all settings that the same DaemonSets hold."""
-    yield f"## Which settings restart whom, in {line.name}\n\n| settings | DaemonSets |\n|---|---|\n"
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for key, sets in _holders(line).items():
-        groups.setdefault(sets, []).append(key)
+    yield f"\n## Which settings restart whom, in {newest.name}\n\n| settings | DaemonSets |\n|---|---|\n"
+    now, groups = _holders(newest), defaultdict[tuple[str, ...], list[str]](list)
+    for key, sets in now.items():
+        groups[sets].append(key)
     for sets, keys in groups.items():
-        yield f"| {', '.join(f'`{key}`' for key in keys)} | {', '.join(f'`{name}`' for name in sets)} |\n"
-
-
-def _holders(line: Line) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for operand in operands(line.name):
-        for key in dict.fromkeys((*filter(None, [operand.enabled]), *(read.key for read in operand.reads))):
-            found.setdefault(key, []).append(operand.daemon_set)
-    return {key: tuple(names) for key, names in found.items()}
-
-
-def _older(newest: Line) -> Iterator[str]:
-    """Yield the differences of older lines of releases."""
+        yield f"| {_listed(keys)} | {_listed(sets)} |\n"
     yield "\n## What older lines do otherwise\n\n| line | settings | DaemonSets |\n|---|---|---|\n"
-    now = _holders(newest)
     for line in reversed(lines()[:-1]):
         then = _holders(line)
         for key in dict.fromkeys((*now, *then)):
             if then.get(key) != now.get(key):
-                sets = ", ".join(f"`{name}`" for name in then.get(key, ())) or "none"
-                yield f"| {line.name} | `{key}` | {sets} |\n"
+                yield f"| {line.name} | `{key}` | {_listed(then.get(key, ())) or 'none'} |\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _holders(line: Line) -> dict[str, tuple[str, ...]]:
+    found = defaultdict[str, list[str]](list)
+    for operand in operands(line.name):
+        for key in dict.fromkeys((*filter(None, [operand.enabled]), *(read.key for read in operand.reads))):
+            found[key].append(operand.daemon_set)
+    return {key: tuple(names) for key, names in found.items()}

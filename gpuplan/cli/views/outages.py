@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.checks.wording import number, total_text
@@ -21,18 +21,24 @@ def outage_page(plan: Plan, aways: Sequence[Away], theme: Theme) -> str:
     A single GPU is gone for its node's pods while the device plugin calls it unhealthy. To repair it takes the node.
     """
     found = list(levels(plan, aways))
-    title = f"Cluster {plan.cluster.name}, while {joined([_name(away) for away in aways])} {_verb(aways)} away"
+    is_one = len(aways) == 1 and (aways[0].is_whole or len(aways[0].gpus) == 1)
+    title = f"Cluster {plan.cluster.name}, while {joined([*map(_name, aways)])} {'is' if is_one else 'are'} away"
     rows = [
         (level.pool.name, level.unit, *map(number, (level.capacity, level.left, level.guaranteed, level.short)))
         for level in found
     ]
     nodes = [away for away in aways if away.is_named]
+    names = " ".join(away.name for away in nodes)
+    commands = (f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data")
+    # A node that comes back has its labels from NFD, or gets them with the next sync; the units tell that it works.
+    waiting = [line for away in nodes for line in wait_for_nodes([away.name], away.part)]
+    back = (*waiting, f"kubectl uncordon {names}")
     parts = (
         folded(f"{theme.paint(printable(title), Style.STRONG)}\n", theme),
         section("Capacity, in units", Table(_HEADINGS, rows, right=range(2, 6)).shown(theme.indented()), theme),
         section("Guarantees", _lines(_guarantees(plan, found), theme), theme),
-        section("To take the node away", _commands(_take_away(nodes), theme), theme) if nodes else "",
-        section("When it is repaired", _commands(_take_back(nodes), theme), theme) if nodes else "",
+        section("To take the node away", _lines(commands, theme, folded_commands), theme) if nodes else "",
+        section("When it is repaired", _lines(back, theme, folded_commands), theme) if nodes else "",
         section("If it does not come back", _lines(_give_up(plan, aways), theme), theme),
     )
     return "\n".join(part for part in parts if part)
@@ -50,16 +56,8 @@ def _gpus(away: Away) -> str:
     return f"GPU{'' if len(indexes) == 1 else 's'} {joined(indexes)}"
 
 
-def _verb(aways: Sequence[Away]) -> str:
-    return "is" if len(aways) == 1 and (aways[0].is_whole or len(aways[0].gpus) == 1) else "are"
-
-
-def _lines(lines: Iterator[str], theme: Theme) -> str:
-    return indent(folded("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
-
-
-def _commands(lines: Iterator[str], theme: Theme) -> str:
-    return indent(folded_commands("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
+def _lines(lines: Iterable[str], theme: Theme, fold: Callable[[str, Theme], str] = folded) -> str:
+    return indent(fold("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
 
 
 def _guarantees(plan: Plan, remaining: Sequence[Level]) -> Iterator[str]:
@@ -74,22 +72,6 @@ def _guarantees(plan: Plan, remaining: Sequence[Level]) -> Iterator[str]:
         fallback = next(level.pool.spec.fallback for level in broken if level.pool.name == pool)
         if fallback and plan.scheduler.crosses_pools:
             yield f"workloads of pool {pool} may go to its fallback, pool {fallback}"
-
-
-# --- Commands ----------------------------------------------------------------------------------------------------
-
-
-def _take_away(nodes: Sequence[Away]) -> Iterator[str]:
-    names = " ".join(away.name for away in nodes)
-    yield f"kubectl cordon {names}"
-    yield f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"
-
-
-def _take_back(nodes: Sequence[Away]) -> Iterator[str]:
-    """A node that comes back has its labels from NFD, or gets them with the next sync; the units tell that it works."""
-    for away in nodes:
-        yield from wait_for_nodes([away.name], away.part)
-    yield f"kubectl uncordon {' '.join(away.name for away in nodes)}"
 
 
 def _give_up(plan: Plan, aways: Sequence[Away]) -> Iterator[str]:

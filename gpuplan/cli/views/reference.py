@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.frameworks import Framework, Held, frameworks
-from gpuplan.compiler.catalog.schedulers import Capability, Concept, Support, concepts, release_read
+from gpuplan.compiler.catalog.schedulers import Capability, Support, concepts, release_read
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.policy.fields import FieldDoc
 from gpuplan.terminal.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
@@ -34,23 +34,12 @@ class Example(Value):
 
 def rule_document(rule: Rule, example: Example) -> str:
     """A rule's page: what it means, why it matters, what to write instead, and an example."""
-    parts = [
-        f"# {rule.code} {rule.name}",
-        f"*{rule.severity.value.capitalize()}.*",
-        rule.docs.strip(),
-        *_example(example),
-        "## Exceptions",
-        how_to_ignore(rule),
-    ]
-    return NOTICE + "\n\n".join(parts) + "\n"
-
-
-def _example(example: Example) -> Iterable[str]:
+    parts = [f"# {rule.code} {rule.name}", f"*{rule.severity.value.capitalize()}.*", rule.docs.strip()]
     if example.refused:
-        yield "## Example"
-        yield f"Reported:\n\n{fenced(example.refused, 'yaml')}"
+        parts += ["## Example", f"Reported:\n\n{fenced(example.refused, 'yaml')}"]
     if example.refused and example.accepted:
-        yield f"Fine:\n\n{fenced(example.accepted, 'yaml')}"
+        parts.append(f"Fine:\n\n{fenced(example.accepted, 'yaml')}")
+    return NOTICE + "\n\n".join([*parts, "## Exceptions", how_to_ignore(rule)]) + "\n"
 
 
 def rules_document(rules: Sequence[Rule]) -> str:
@@ -112,10 +101,11 @@ def _gpu_section(gpu: Gpu) -> str:
 
 def schedulers_document() -> str:
     """Return an overview of what each scheduler keeps of a policy, and how each keeps it."""
-    rows = [
-        (concept.title, _concept_field(concept), *(_support(concept.capabilities[name]) for name in SCHEDULERS))
-        for concept in concepts()
-    ]
+    rows = []
+    for concept in concepts():
+        kind, _, path = concept.field.partition(".")
+        page = f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
+        rows.append((concept.title, page, *(_support(concept.capabilities[name]) for name in SCHEDULERS)))
     text = (
         "What a policy can ask for, and how well each scheduler keeps it: **yes**, in part, or not at all. *If "
         "configured* is what needs the scheduler's own configuration, a question mark what is not certain.\n\n"
@@ -132,11 +122,6 @@ def schedulers_document() -> str:
 def _support(kept: Capability) -> str:
     word = {Support.EXACT: "**yes**", Support.LOSSY: "in part", Support.IMPOSSIBLE: "no"}[kept.support]
     return f"{word}{', if configured' if kept.setting else ''}{' (?)' if kept.is_uncertain else ''}"
-
-
-def _concept_field(concept: Concept) -> str:
-    kind, _, path = concept.field.partition(".")
-    return f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
 
 
 def _scheduler_section(name: str) -> str:
@@ -194,26 +179,18 @@ def fields_document(kind: FieldDoc) -> str:
 
 
 def _field_sections(field: FieldDoc) -> Iterable[str]:
-    rows = [(_field_link(child), child.type, _presence(child), _field_text(child)) for child in field.children]
+    rows = []
+    for child in field.children:
+        link = f"(#{child.path.lower().replace('.', '')})"
+        name = f"[`{field_name(child)}`]{link}" if child.children else f"`{field_name(child)}`"
+        absent = "refused" if child.required else f"`{child.default}`" if child.default else ""
+        values = f" One of {listing(child.values, None, 'or')}." if len(child.values) > 1 else ""
+        rows.append((name, child.type, absent, f"{meaning(child)}{values}"))
     heading = f"## {field.path}\n\n" if "." in field.path else ""
     yield heading + _table(("Field", "Type", "If absent", "Meaning"), rows)
     for child in field.children:
         if child.children:
             yield from _field_sections(child)
-
-
-def _field_link(field: FieldDoc) -> str:
-    shown = f"`{field_name(field)}`"
-    return f"[{shown}](#{field.path.lower().replace('.', '')})" if field.children else shown
-
-
-def _presence(field: FieldDoc) -> str:
-    return "refused" if field.required else f"`{field.default}`" if field.default else ""
-
-
-def _field_text(field: FieldDoc) -> str:
-    values = listing(field.values, None, "or")
-    return f"{meaning(field)} One of {values}." if len(field.values) > 1 else meaning(field)
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

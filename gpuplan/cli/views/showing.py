@@ -34,11 +34,16 @@ def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) 
         case "yaml":
             return to_yaml(plans_as_data(chosen))
         case "name":
-            return _names(map(selection_of, chosen))
+            named = (subject_of(part) for shown in map(selection_of, chosen) for part in _documents(shown))
+            return "".join(f"{printable(f'{kind.lower()}/{name}')}\n" for kind, name in dict.fromkeys(named))
         case "markdown":
             return _within_limit(_plan_markdown(selection_of(plan)) for plan in chosen)
         case "svg":
-            return _drawn([selection_of(plan) for plan in chosen])
+            selections = [selection_of(plan) for plan in chosen]
+            plans = [replace(shown.plan, pools=shown.pools) for shown in selections]
+            pools = [(plan, pool) for plan in plans for pool in plan.pools]
+            text: str = _pool_svg(*pools[0]) if len(pools) == 1 else _plan_svg(plans)
+            return text
         case _:
             return "\n".join(plan_page(plan, theme) for plan in chosen)
 
@@ -56,12 +61,6 @@ def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Th
     return "\n".join(preemption_page(plan, theme) for plan in chosen)
 
 
-def _names(chosen: Iterable[Selection]) -> str:
-    """The documents, each once on a line, as `kubectl` names objects and `gpuplan trace` takes them."""
-    named = (subject_of(part) for shown in chosen for part in _documents(shown))
-    return "".join(f"{printable(f'{kind.lower()}/{name}')}\n" for kind, name in dict.fromkeys(named))
-
-
 def _documents(shown: Selection) -> Iterator[Part]:
     yield shown.plan.cluster
     yield from shown.pools
@@ -71,14 +70,6 @@ def _documents(shown: Selection) -> Iterator[Part]:
     yield from shown.tenants
     yield from shown.workloads
     yield from shown.retained
-
-
-def _drawn(chosen: Sequence[Selection]) -> str:
-    """One pool alone, or all of each cluster; what is guaranteed of them is drawn whoever is chosen."""
-    plans = [replace(shown.plan, pools=shown.pools) for shown in chosen]
-    pools = [(plan, pool) for plan in plans for pool in plan.pools]
-    text: str = _pool_svg(*pools[0]) if len(pools) == 1 else _plan_svg(plans)
-    return text
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Policies from files."""
+"""Policies from files, and the folders that git would take for repositories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule, SourceFile, WholeFile
+from gpuplan.compiler.base.repository import GIT
 from gpuplan.compiler.documents.document import Document
 from gpuplan.compiler.documents.filetree import (
     DiskTree,
@@ -18,7 +19,7 @@ from gpuplan.compiler.documents.filetree import (
 )
 from gpuplan.compiler.documents.parse import MAX_DOCUMENTS, parse
 from gpuplan.compiler.documents.repair import Trials
-from gpuplan.compiler.documents.rules import NOT_A_FILE, REFUSED_LINK, TOO_LARGE
+from gpuplan.compiler.documents.rules import EMBEDDED_REPOSITORY, NOT_A_FILE, REFUSED_LINK, TOO_LARGE
 from gpuplan.compiler.documents.text import MAX_BYTES, decode
 
 Read = tuple[tuple[Document, ...], tuple[Diagnostic, ...]]
@@ -171,3 +172,47 @@ def _top(tree: FileTree, folder: str) -> str:
 def _is_below(folder: str) -> bool:
     pure = PurePosixPath(folder)
     return not pure.is_absolute() and ".." not in pure.parts
+
+
+# --- Embedded repositories -------------------------------------------------------------------------------------------
+
+
+def find_embedded(tree: FileTree, folders: Iterable[str]) -> Iterator[Diagnostic]:
+    """Yield a finding for each folder that git takes for a repository: the root, these, and all below these.
+
+    What is called `.git` is passed over: git checks out none, so a clone or a submodule is the user's own.
+    """
+    pending = [folder for folder in folders if tree.target(folder) == (Kind.FOLDER, True)]
+    seen: set[str] = set()
+    if _is_repository({entry.name.lower() for entry in tree.entries(".")}):
+        yield _finding(".")
+    while pending:
+        folder = pending.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        entries = tree.entries(folder)
+        if _is_repository({entry.name.lower() for entry in entries}):
+            yield _finding(folder)
+        pending += (f"{folder}/{entry.name}" for entry in entries if entry.kind is Kind.FOLDER and entry.name != GIT)
+
+
+def _is_repository(names: Collection[str]) -> bool:
+    """Whether git may stop at a folder with these names, in lower case: where case does not count, `Head` is a HEAD.
+
+    `is_git_directory` of git's setup.c: a HEAD, refs and objects, or the way to a folder that has the latter two. A
+    whole `.git` beside these is found first. Exports leave an empty one, which is not.
+    """
+    return "head" in names and ("commondir" in names or {"objects", "refs"}.issubset(names))
+
+
+def _finding(folder: str) -> Diagnostic:
+    finding = Finding(
+        Origin(WholeFile(SourceFile(printable(folder), ""))),
+        f"folder `{printable(folder)}` is what git takes for a repository of its own",
+        notes=(
+            "git run in it obeys its `config`, which may name commands, and shows what it says instead of the commit",
+        ),
+        help="delete its `HEAD`, `config`, `objects` and `refs`, and ask who added them",
+    )
+    return EMBEDDED_REPOSITORY.report(finding)

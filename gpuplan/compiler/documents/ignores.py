@@ -13,18 +13,8 @@ import yaml
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Location, Origin, Position, SourceFile, Span
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.documents import stretches
+from gpuplan.compiler.documents import stretches, tree
 from gpuplan.compiler.documents.document import Spot
-from gpuplan.compiler.documents.events import (
-    MAPPING_END,
-    MAPPING_START,
-    SCALAR,
-    SEQUENCE_END,
-    SEQUENCE_START,
-    STREAM_END,
-    Mark,
-    event_source,
-)
 from gpuplan.compiler.documents.rules import MALFORMED_IGNORE
 from gpuplan.compiler.documents.scalars import shortened
 from gpuplan.compiler.documents.stretches import Stretch
@@ -140,14 +130,14 @@ def _texts(text: str) -> Iterator[tuple[_Place, _Place]]:
 
 def _texts_of(text: str, part: Stretch) -> Generator[tuple[_Place, _Place], None, Stretch | None]:
     depth = 0
-    next_event = event_source(text[part.start : part.end])
+    next_event = tree.event_source(text[part.start : part.end])
     try:
-        while type(event := next_event()) is not STREAM_END:
+        while type(event := next_event()) is not tree.STREAM_END:
             depth += _NESTING.get(type(event), 0)
             if depth > _MAX_DEPTH:
                 yield _place(event.start_mark, part), _FAR_AWAY
                 return None
-            if type(event) is SCALAR:
+            if type(event) is tree.SCALAR:
                 # A comment may follow the `|` of a block scalar, whose text begins on the line below.
                 line = part.line + event.start_mark.line
                 start = (line + 1, 0) if event.style in ("|", ">") else _place(event.start_mark, part)
@@ -165,8 +155,8 @@ def _texts_of(text: str, part: Stretch) -> Generator[tuple[_Place, _Place], None
     return None
 
 
-_NESTING = {MAPPING_START: 1, SEQUENCE_START: 1, MAPPING_END: -1, SEQUENCE_END: -1}
+_NESTING = {tree.MAPPING_START: 1, tree.SEQUENCE_START: 1, tree.MAPPING_END: -1, tree.SEQUENCE_END: -1}
 
 
-def _place(mark: Mark | None, part: Stretch) -> _Place:
+def _place(mark: tree.Mark | None, part: Stretch) -> _Place:
     return (part.line + mark.line, mark.column) if mark else (part.line, 0)

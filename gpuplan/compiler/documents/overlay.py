@@ -29,7 +29,15 @@ def merge(
         if _metadata(patch).get(_DIRECTIVE) == "delete":
             diagnostics += _judge_deletion(patch)
             if documents.pop(key, None) is None:
-                diagnostics.append(_nothing_to_delete(patch, known))
+                close = misspelling(patch.name, [name for kind, name in known if kind == patch.kind])
+                finding = Finding(
+                    at=patch.origin / "metadata" / "name",
+                    message=f"the bases have no {_title(patch)} to delete",
+                    label=f"did you mean `{close}`" if close else "deletes nothing",
+                    notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
+                    help=f"write `name: {close}`" if close else "delete this document of the overlay",
+                )
+                diagnostics.append(NOTHING_TO_DELETE.report(finding))
         elif key in documents:
             documents[key] = _patched(documents[key], _undirected(patch, diagnostics), diagnostics)
         else:
@@ -58,18 +66,14 @@ def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Ite
         if first is document:
             yield key, document
         elif first.is_whole and document.is_whole:
-            diagnostics.append(_duplicate(document, first))
-
-
-def _duplicate(document: Document, first: Document) -> Diagnostic:
-    finding = Finding(
-        at=document.origin / "metadata" / "name",
-        message=f"{_title(document)} is defined twice",
-        label="defined again",
-        related=(Label(first.origin / "metadata" / "name", "first defined here"),),
-        help="rename one of them, or join them",
-    )
-    return DUPLICATE_DOCUMENT.report(finding)
+            finding = Finding(
+                at=document.origin / "metadata" / "name",
+                message=f"{_title(document)} is defined twice",
+                label="defined again",
+                related=(Label(first.origin / "metadata" / "name", "first defined here"),),
+                help="rename one of them, or join them",
+            )
+            diagnostics.append(DUPLICATE_DOCUMENT.report(finding))
 
 
 def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:
@@ -101,18 +105,6 @@ def _judge_deletion(patch: Document) -> Iterator[Diagnostic]:
             help="leave it out, or leave `$patch: delete` out",
         )
         yield BAD_PATCH.report(finding)
-
-
-def _nothing_to_delete(patch: Document, known: tuple[tuple[str, str], ...]) -> Diagnostic:
-    close = misspelling(patch.name, [name for kind, name in known if kind == patch.kind])
-    finding = Finding(
-        at=patch.origin / "metadata" / "name",
-        message=f"the bases have no {_title(patch)} to delete",
-        label=f"did you mean `{close}`" if close else "deletes nothing",
-        notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
-        help=f"write `name: {close}`" if close else "delete this document of the overlay",
-    )
-    return NOTHING_TO_DELETE.report(finding)
 
 
 def _patched(base: Document, patch: Document, diagnostics: list[Diagnostic]) -> Document:

@@ -14,7 +14,11 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents import stretches
 from gpuplan.compiler.documents.document import Document, Layer, Reading
-from gpuplan.compiler.documents.events import (
+from gpuplan.compiler.documents.remarks import Remarks, UnreadableError
+from gpuplan.compiler.documents.repair import Trials
+from gpuplan.compiler.documents.scalars import read_plain
+from gpuplan.compiler.documents.stretches import Stretch
+from gpuplan.compiler.documents.tree import (
     ALIAS,
     DOCUMENT_START,
     MAPPING_END,
@@ -26,10 +30,6 @@ from gpuplan.compiler.documents.events import (
     Mark,
     event_source,
 )
-from gpuplan.compiler.documents.remarks import Remarks, UnreadableError
-from gpuplan.compiler.documents.repair import Trials
-from gpuplan.compiler.documents.scalars import read_plain
-from gpuplan.compiler.documents.stretches import Stretch
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000
@@ -50,7 +50,10 @@ def parse(
     try:
         remarks.check_text()
         remarks.check_documents(MAX_DOCUMENTS)
-        _read(file, remarks, documents)
+        first_broken = _read_part(file, stretches.whole(file.text), remarks, documents)
+        if first_broken is not None:
+            for part in stretches.following(file.text, first_broken):
+                _read_part(file, part, remarks, documents)
     except UnreadableError as stop:
         remarks.add(stop.diagnostic)
     return tuple(documents), remarks.all()
@@ -60,14 +63,6 @@ def read_data(text: str) -> Any:  # noqa: ANN401 - whoever reads a file of gpupl
     """The data of a text that is known to hold one document without a fault, such as a file of the catalog."""
     documents, _ = parse(SourceFile("", text), strict=False)
     return documents[0].data
-
-
-def _read(file: SourceFile, remarks: Remarks, documents: list[Document]) -> None:
-    """All at once as long as it is YAML, and then one document after the other."""
-    first_broken = _read_part(file, stretches.whole(file.text), remarks, documents)
-    if first_broken is not None:
-        for part in stretches.following(file.text, first_broken):
-            _read_part(file, part, remarks, documents)
 
 
 def _read_part(file: SourceFile, part: Stretch, remarks: Remarks, documents: list[Document]) -> Stretch | None:
@@ -185,13 +180,6 @@ class _Reader:
         self._is_split_judged = bool(wanted)
         return not wanted
 
-    def _take_off(self, event: Event, data: dict[str, object]) -> None:
-        """Make a document of what was read before the key of another one."""
-        self._end(data, event.start_mark)
-        self._remarks.missing_separator(event)
-        self._begin_at(event.start_mark)
-        self._split = self._begin
-
     def _value(self, event: Event) -> object:
         """The value that begins with this event; the parser stands behind it afterwards."""
         kind = type(event)
@@ -218,7 +206,10 @@ class _Reader:
         while type(event := next_event()) is not MAPPING_END:
             path[-1] = key = self._key(event)
             if key in data and self._begins_another(event, key, data):
-                self._take_off(event, data)
+                self._end(data, event.start_mark)
+                self._remarks.missing_separator(event)
+                self._begin_at(event.start_mark)
+                self._split = self._begin
                 data = {}
             value = self._value(next_event())
             if key in data:

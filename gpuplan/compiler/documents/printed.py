@@ -33,21 +33,16 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
         except TooDeepError as error:
             return (), (TOO_LARGE.report(Finding(Origin(WholeFile(SourceFile(name, ""))), str(error))),)
         except ValueError as error:
-            return (), (_no_json(name, error),)
+            finding = Finding(
+                Origin(WholeFile(SourceFile(name, ""))),
+                f"the JSON cannot be read: {error}",
+                help="run the command again, to the end",
+            )
+            return (), (SYNTAX_ERROR.report(finding),)
     if len(content) > MAX_BYTES:
         return (), (_too_large(name),)
     documents, unread = read_bytes(name, content)
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
-
-
-def _no_json(name: str, error: ValueError) -> Diagnostic:
-    """The words of the error are of places, and never what stands there."""
-    finding = Finding(
-        Origin(WholeFile(SourceFile(name, ""))),
-        f"the JSON cannot be read: {error}",
-        help="run the command again, to the end",
-    )
-    return SYNTAX_ERROR.report(finding)
 
 
 def _too_large(name: str) -> Diagnostic:

@@ -21,27 +21,15 @@ from gpuplan.compiler.base.diagnostics import (
     WholeFile,
 )
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.documents import rules
 from gpuplan.compiler.documents.document import Document, Spot
-from gpuplan.compiler.documents.events import SCALAR, Event
 from gpuplan.compiler.documents.ignores import find_malformed
 from gpuplan.compiler.documents.repair import Trials
-from gpuplan.compiler.documents.rules import (
-    ANCHOR_OR_ALIAS,
-    CURLY_QUOTE,
-    DIRECTIVE,
-    DUPLICATE_KEY,
-    EXPLICIT_TAG,
-    KEY_NOT_TEXT,
-    MERGE_KEY,
-    MISSING_SEPARATOR,
-    NOT_A_MAPPING,
-    SYNTAX_ERROR,
-    TOO_LARGE,
-)
 from gpuplan.compiler.documents.scalars import Doubt, quoted, shortened
 from gpuplan.compiler.documents.stretches import SEPARATOR, Stretch, start_of_document, whole
 from gpuplan.compiler.documents.syntax import explain
 from gpuplan.compiler.documents.text import check_text, span_of
+from gpuplan.compiler.documents.tree import SCALAR, Event
 
 MAX_FINDINGS = 1_000
 
@@ -95,37 +83,39 @@ class Remarks:
         if place is not None:
             at = self._origin(span_of(self._file.text, place, place + len(SEPARATOR)), ())
             message = f"file holds more than {most:,} documents"
-            raise UnreadableError(TOO_LARGE.report(Finding(at, message, "the limit is here")))
+            raise UnreadableError(rules.TOO_LARGE.report(Finding(at, message, "the limit is here")))
 
     def syntax_error(self, error: yaml.YAMLError, broken: Stretch) -> None:
         self.end_document(None)
         try_edits = self._trials.take(broken.end - broken.start)
         found = explain(error, self._file, self._part, broken, try_edits=try_edits)
         line = _line(found)
-        self._diagnostics = [item for item in self._diagnostics if item.rule is not CURLY_QUOTE or _line(item) != line]
+        self._diagnostics = [
+            item for item in self._diagnostics if item.rule is not rules.CURLY_QUOTE or _line(item) != line
+        ]
         self.add(found)
         self._limit()
 
     def missing_separator(self, event: Event) -> None:
         message = "another document begins here, without `---` before it"
         label, help_text = "the first line of another document", "write `---` on a line of its own above"
-        self._report(MISSING_SEPARATOR, self._span(event), (), message, label, help_text)
+        self._report(rules.MISSING_SEPARATOR, self._span(event), (), message, label, help_text)
 
     def too_large(self, event: Event, path: Path, message: str) -> UnreadableError:
         return UnreadableError(
-            TOO_LARGE.report(Finding(self._origin(self._span(event), path), message, "the limit is here"))
+            rules.TOO_LARGE.report(Finding(self._origin(self._span(event), path), message, "the limit is here"))
         )
 
     def directive(self, start: Event) -> None:
         place = self._span(start).start
         span = Span(place, Position(place.line, len(self._file.lines[place.line - 1]) + 1))
         message = "directive is not obeyed: policies are read as YAML 1.2"
-        self._remark(DIRECTIVE, span, (), message, "not obeyed", "remove the line")
+        self._remark(rules.DIRECTIVE, span, (), message, "not obeyed", "remove the line")
 
     def not_a_mapping(self, root: Event, data: object) -> None:
         message = f"document is {_kind(data)}, not a mapping"
         help_text = "begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`"
-        self._remark(NOT_A_MAPPING, self._span(root), (), message, "not a mapping", help_text)
+        self._remark(rules.NOT_A_MAPPING, self._span(root), (), message, "not a mapping", help_text)
 
     def doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
         rule, message, label, help_text = doubt
@@ -139,31 +129,31 @@ class Remarks:
         name = f" `{shortened(event.value)}`" if is_scalar and event.value else ""
         help_text = f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key"
         message = f"key{name} is {_kind(key)}, not text"
-        self._remark(KEY_NOT_TEXT, self._span(event), path, message, "not text", help_text)
+        self._remark(rules.KEY_NOT_TEXT, self._span(event), path, message, "not text", help_text)
 
     def merge_key(self, event: Event, path: Path) -> None:
         message = "merge key `<<` takes in fields that are written elsewhere"
-        self._remark(MERGE_KEY, self._span(event), path, message, "not part of YAML 1.2", "write the fields out")
+        self._remark(rules.MERGE_KEY, self._span(event), path, message, "not part of YAML 1.2", "write the fields out")
 
     def anchor(self, event: Event, path: Path) -> None:
         message = f"anchor `&{shortened(event.anchor or '')}` names a value to repeat elsewhere"
         help_text = "remove it, and write the value out where it is needed"
-        self._remark(ANCHOR_OR_ALIAS, self._adornment(event, _ANCHOR), path, message, "an anchor", help_text)
+        self._remark(rules.ANCHOR_OR_ALIAS, self._adornment(event, _ANCHOR), path, message, "an anchor", help_text)
 
     def alias(self, event: Event, path: Path) -> None:
         message = f"alias `*{shortened(event.anchor or '')}` repeats a value that is written elsewhere"
-        self._remark(ANCHOR_OR_ALIAS, self._span(event), path, message, "an alias", "write the value out")
+        self._remark(rules.ANCHOR_OR_ALIAS, self._span(event), path, message, "an alias", "write the value out")
 
     def unknown_alias(self, event: Event, path: Path) -> None:
         name = shortened(event.anchor or "")
         message, help_text = f"alias `*{name}` has no anchor before it", f'quote text that begins with `*`: `"*{name}"`'
-        self._report(SYNTAX_ERROR, self._span(event), path, message, "names nothing", help_text)
+        self._report(rules.SYNTAX_ERROR, self._span(event), path, message, "names nothing", help_text)
 
     def tag(self, event: Event, path: Path) -> None:
         span = self._adornment(event, _TAG)
         tag = self._file.lines[span.start.line - 1][span.start.column - 1 : span.end.column - 1]
         help_text = 'remove it; a number that is meant as text takes quotes, such as `"12"`'
-        self._remark(EXPLICIT_TAG, span, path, f"tag `{shortened(tag)}` is not obeyed", "a tag", help_text)
+        self._remark(rules.EXPLICIT_TAG, span, path, f"tag `{shortened(tag)}` is not obeyed", "a tag", help_text)
 
     def repeated_key(self, event: Event, path: Path) -> None:
         """Reported at the end of the document, when it is known where the first one was."""
@@ -176,7 +166,7 @@ class Remarks:
             related = (Label(Origin(document, path, on_key=True), "first set here"),) if document else ()
             message = f"key `{shortened(str(path[-1]))}` is set twice"
             finding = Finding(self._origin(span, path), message, "set again", related, help="keep one of the two")
-            self.add(DUPLICATE_KEY.report(finding))
+            self.add(rules.DUPLICATE_KEY.report(finding))
         self._repeated.clear()
 
     def _remark(self, rule: Rule, span: Span, path: Path, message: str, label: str, help_text: str) -> None:
@@ -193,7 +183,7 @@ class Remarks:
             finding = Finding(
                 Origin(WholeFile(self._file)), f"file has {MAX_FINDINGS:,} findings; the rest is not read"
             )
-            raise UnreadableError(TOO_LARGE.report(finding))
+            raise UnreadableError(rules.TOO_LARGE.report(finding))
 
     def _origin(self, span: Span, path: Path) -> Origin:
         return Origin(Spot(Location(self._file, span)), path)

@@ -10,16 +10,7 @@ import yaml
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.documents.events import (
-    DOCUMENT_START,
-    MAPPING_END,
-    MAPPING_START,
-    SCALAR,
-    SEQUENCE_END,
-    SEQUENCE_START,
-    STREAM_END,
-    event_source,
-)
+from gpuplan.compiler.documents import tree
 from gpuplan.compiler.documents.scalars import CURLY_QUOTES
 
 MAX_LENGTH = 16 * 1024
@@ -160,25 +151,21 @@ def _subtle(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
             yield Repair(Slip.COLON, row, column, f"{missing[1]}:{missing[2]}")
         if tight := _NO_SPACE.fullmatch(line):
             yield Repair(Slip.SPACE, row, tight.end(1) - 1, f"{tight[1]} {tight[2]}")
-        yield from _closed(row, line)
+        found = re.search(r"\s+#.*$|\s+$", line)
+        body, comment = (line[: found.start()], line[found.start() :]) if found else (line, "")
+        brackets, quote = _left_open(body)
+        if quote is not None:
+            last = len(body.rstrip("]} ,")) if brackets else len(body)
+            ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
+            for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
+                yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
+        elif brackets:
+            closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))
+            yield Repair(Slip.BRACKET, row, brackets[-1], f"{body}{closers}{comment}")
+        elif body.endswith(("}", "]")):
+            yield Repair(Slip.SURPLUS, row, len(body) - 1, f"{body[:-1].rstrip()}{comment}")
         if bare := _BARE_TEXT.fullmatch(line):
             yield Repair(Slip.BARE_TEXT, row, bare.start(2), f'{bare[1]}"{bare[2].rstrip()}"')
-
-
-def _closed(row: int, line: str) -> Iterator[Repair]:
-    """The line with what it leaves open closed at its end, or with one bracket less there."""
-    body, comment = _divided(line)
-    brackets, quote = _left_open(body)
-    if quote is not None:
-        last = len(body.rstrip("]} ,")) if brackets else len(body)
-        ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
-        for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
-            yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
-    elif brackets:
-        closers = "".join(_CLOSERS[body[at]] for at in reversed(brackets))
-        yield Repair(Slip.BRACKET, row, brackets[-1], f"{body}{closers}{comment}")
-    elif body.endswith(("}", "]")):
-        yield Repair(Slip.SURPLUS, row, len(body) - 1, f"{body[:-1].rstrip()}{comment}")
 
 
 def straightened(line: str) -> str:
@@ -188,12 +175,6 @@ def straightened(line: str) -> str:
 def _without_tabs(line: str) -> str:
     found = _TABBED.match(line)
     return found[0].replace("\t", "  ") + line[found.end() :] if found else line
-
-
-def _divided(line: str) -> tuple[str, str]:
-    """A line and the comment at its end, with the spaces before it."""
-    found = re.search(r"\s+#.*$|\s+$", line)
-    return (line[: found.start()], line[found.start() :]) if found else (line, "")
 
 
 def _left_open(body: str) -> tuple[list[int], int | None]:
@@ -244,17 +225,17 @@ class _Meaning(NamedTuple):
 
 def _meaning(text: str) -> _Meaning | None:
     """Return the data of a text for comparison, or None if it is no YAML or nothing that somebody meant to write."""
-    next_event = event_source(text)
+    next_event = tree.event_source(text)
     found: list[tuple[type[object], str]] = []
     empty = 0
     reader = _Keys()
     try:
-        while (kind := type(event := next_event())) is not STREAM_END:
-            value, style = (event.value, event.style) if kind is SCALAR else ("", None)
-            goes_on = kind is SCALAR and not style and event.start_mark.line != event.end_mark.line
+        while (kind := type(event := next_event())) is not tree.STREAM_END:
+            value, style = (event.value, event.style) if kind is tree.SCALAR else ("", None)
+            goes_on = kind is tree.SCALAR and not style and event.start_mark.line != event.end_mark.line
             if goes_on or not reader.accepts(kind, value):
                 return None
-            empty += kind is SCALAR and not style and not value
+            empty += kind is tree.SCALAR and not style and not value
             found.append((kind, value))
     except yaml.YAMLError:
         return None
@@ -270,13 +251,13 @@ class _Keys:
         self._is_root = False
 
     def accepts(self, kind: type[object], value: str) -> bool:
-        if kind is DOCUMENT_START:
+        if kind is tree.DOCUMENT_START:
             self._is_root = True
             return True
-        if self._is_root and kind is not MAPPING_START:
+        if self._is_root and kind is not tree.MAPPING_START:
             return False
         self._is_root = False
-        if kind in (MAPPING_END, SEQUENCE_END):
+        if kind in (tree.MAPPING_END, tree.SEQUENCE_END):
             self._open.pop()
             self._takes_key.pop()
             return True
@@ -286,12 +267,12 @@ class _Keys:
         keys = self._open[-1] if self._open else None
         if keys is not None:
             is_key, self._takes_key[-1] = self._takes_key[-1], not self._takes_key[-1]
-            if is_key and (kind is not SCALAR or value in keys or not value or re.search(r"[\s{}\[\],]", value)):
+            if is_key and (kind is not tree.SCALAR or value in keys or not value or re.search(r"[\s{}\[\],]", value)):
                 return False
             if is_key:
                 keys.add(value)
-        if kind in (MAPPING_START, SEQUENCE_START):
-            self._open.append(set() if kind is MAPPING_START else None)
+        if kind in (tree.MAPPING_START, tree.SEQUENCE_START):
+            self._open.append(set() if kind is tree.MAPPING_START else None)
             self._takes_key.append(True)
         return True
 

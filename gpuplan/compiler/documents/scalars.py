@@ -36,7 +36,11 @@ def read_plain(text: str) -> Reading:
     if text in _WORDS:
         return Reading(_WORDS[text])
     if text in _LEGACY_BOOLEANS:
-        return Reading(text, _boolean_doubt(text))
+        legacy = _LEGACY_BOOLEANS[text]
+        message = f"plain `{text}` is text here, but the boolean {legacy} in YAML 1.1"
+        return Reading(
+            text, Doubt(AMBIGUOUS_TEXT, message, "read in two ways", f"write `{quoted(text)}` for text, or `{legacy}`")
+        )
     if text[0] not in "+-.0123456789":
         return _curly(text) if text[0] in CURLY_QUOTES else Reading(text)
     if text in _NOT_FINITE:
@@ -44,7 +48,13 @@ def read_plain(text: str) -> Reading:
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if _FLOAT.fullmatch(text):
-        return _float(text)
+        value = float(text)
+        if not math.isfinite(value):
+            return Reading(value, _range_doubt(text))
+        if _LEGACY_FLOAT.fullmatch(text):
+            return Reading(value)
+        decimal = str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
+        return Reading(value, _number_doubt(text, f"{decimal} here, but text in YAML 1.1", decimal))
     return Reading(text, _legacy_doubt(text))
 
 
@@ -139,16 +149,6 @@ def _legacy_octal(text: str) -> str:
     return "text" if set("89") & set(text) else f"{int(text, 8)} (octal)"
 
 
-def _float(text: str) -> Reading:
-    value = float(text)
-    if not math.isfinite(value):
-        return Reading(value, _range_doubt(text))
-    if _LEGACY_FLOAT.fullmatch(text):
-        return Reading(value)
-    decimal = str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
-    return Reading(value, _number_doubt(text, f"{decimal} here, but text in YAML 1.1", decimal))
-
-
 def _legacy_doubt(text: str) -> Doubt | None:
     if _LEGACY_NUMBER.fullmatch(text):
         return _number_doubt(text, "text here, but a number in YAML 1.1", "the number in plain decimal digits")
@@ -179,9 +179,3 @@ def _number_doubt(text: str, readings: str, decimal: str) -> Doubt:
 def _text_doubt(text: str, legacy: str) -> Doubt:
     message = f"plain `{shortened(text)}` is text here, but {legacy} in YAML 1.1"
     return Doubt(AMBIGUOUS_TEXT, message, "read in two ways", f"write `{quoted(text)}`")
-
-
-def _boolean_doubt(text: str) -> Doubt:
-    legacy = _LEGACY_BOOLEANS[text]
-    message = f"plain `{text}` is text here, but the boolean {legacy} in YAML 1.1"
-    return Doubt(AMBIGUOUS_TEXT, message, "read in two ways", f"write `{quoted(text)}` for text, or `{legacy}`")

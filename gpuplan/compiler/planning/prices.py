@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -97,10 +97,26 @@ def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | 
 def _price_of(at: Origin, price: str | Terms, term: Term) -> tuple[Origin, Decimal] | None:
     if isinstance(price, str):
         return at, Decimal(price)
-    own: str | None = getattr(price, term.name.lower())
-    if own is not None:
-        return at / term.value, Decimal(own)
+    of_term = _price_of_term(price, term)
+    if of_term is not None:
+        return at / term.value, Decimal(of_term)
     return None if price.any is None else (at / "any", Decimal(price.any))
+
+
+def _price_of_term(terms: Terms, term: Term) -> str | None:
+    match term:
+        case Term.ON_DEMAND:
+            return terms.on_demand
+        case Term.RESERVED_1_YEAR:
+            return terms.reserved_1_year
+        case Term.RESERVED_3_YEARS:
+            return terms.reserved_3_years
+        case Term.SPOT:
+            return terms.spot
+        case Term.OWNED:
+            return terms.owned
+        case _:
+            assert_never(term)
 
 
 # --- Units -------------------------------------------------------------------------------------------------------

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Final
+from functools import cache
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gpuplan import handed_in
 from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.faces import imported
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.policy.beside import beside_platforms
-from gpuplan.compiler.policy.documentation import document
 from gpuplan.compiler.policy.marks import Judged, marks_of, models_in, types_in
-from gpuplan.compiler.policy.models import KINDS, Model
+from gpuplan.compiler.policy.models import KINDS, Document, Model
 from gpuplan.compiler.policy.names import Naming, Reference, Titled
 from gpuplan.compiler.policy.texts import GENERAL, Form, form_of
 
 _INDEX = regex(r"\[[0-9]*\]")
 
 
-_DOCUMENTS: Final[Mapping[str, type[Model]]] = {**KINDS, **beside_platforms()}
+@cache
+def beside_platforms() -> Mapping[str, type[Document]]:
+    """Return the model of each kind of documents that lie in no platform and are given to a command, by its name."""
+    return {kind.__name__: kind for kind in imported(handed_in.DOCUMENTS)}
+
+
+def document_models() -> Mapping[str, type[Model]]:
+    """Return the model of each kind of documents, by its name."""
+    return {**KINDS, **beside_platforms()}
 
 
 class FieldDoc(Value):
@@ -46,7 +57,7 @@ def find_field(path: str) -> FieldDoc | None:
     An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
     """
     kind, *parts = _INDEX.sub("", path).split(".")
-    model = next((model for known, model in _DOCUMENTS.items() if known.lower() == kind.lower()), None)
+    model = next((model for known, model in document_models().items() if known.lower() == kind.lower()), None)
     doc = _document_kind(model) if model else None
     for part in parts:
         doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
@@ -55,7 +66,7 @@ def find_field(path: str) -> FieldDoc | None:
 
 def field_paths() -> Iterator[str]:
     """Every path that `find_field` knows, kinds first."""
-    for model in _DOCUMENTS.values():
+    for model in document_models().values():
         yield from _paths(_document_kind(model))
 
 
@@ -104,14 +115,22 @@ def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
 
 def _document_field(field: FieldInfo, path: str) -> FieldDoc:
     nested = next(models_in(field.annotation), None)
+    form = _words_of_form(field)
+    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
+    values: list[str] = []
+    for member in types_in(field.annotation):
+        if isinstance(member, type) and issubclass(member, Enum):
+            values += [str(item.value) for item in member]
+        elif typing.get_origin(member) is typing.Literal:
+            values += [str(item) for item in typing.get_args(member)]
     return FieldDoc(
         path=path,
         type=_type_text(field.annotation),
         required=field.is_required(),
         default=_default_text(field),
         description=field.description or "",
-        form=_form(field),
-        values=_values_in(field.annotation),
+        form=f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else "",
+        values=tuple(values),
         children=_children(nested, path) if nested else (),
     )
 
@@ -124,16 +143,6 @@ def _paths(doc: FieldDoc) -> Iterator[str]:
 
 def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
-
-
-def _values_in(annotation: object) -> tuple[str, ...]:
-    values: list[str] = []
-    for member in types_in(annotation):
-        if isinstance(member, type) and issubclass(member, Enum):
-            values += [str(item.value) for item in member]
-        elif typing.get_origin(member) is typing.Literal:
-            values += [str(item) for item in typing.get_args(member)]
-    return tuple(values)
 
 
 def _type_text(annotation: object) -> str:
@@ -159,13 +168,6 @@ _PLAIN_TYPES: dict[object, str] = {
     str: "text",
     typing.Any: "any value",
 }
-
-
-def _form(field: FieldInfo) -> str:
-    """Return the form to which findings hold the field, as a sentence."""
-    form = _words_of_form(field)
-    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
-    return f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else ""
 
 
 def _words_of_form(field: FieldInfo) -> str:
@@ -207,3 +209,44 @@ def _default_text(field: FieldInfo) -> str:
     if isinstance(default, list):
         return f"[{', '.join(map(str, default))}]"
     return "{}" if default == {} else '""' if default == "" else str(default)
+
+
+# --- Texts -----------------------------------------------------------------------------------------------------------
+
+
+def document(model: type[BaseModel]) -> None:
+    """Give the fields of a model the descriptions that stand below them, in its class or in one that it is made of.
+
+    Most runs need none, and pydantic's own way reads the source of each class whenever it is declared.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        texts |= _texts(base.__module__).get(base.__name__, {})
+    for name, field in model.model_fields.items():
+        field.description = field.description or texts.get(name)
+
+
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of each class of a module."""
+    if module.partition(".")[0] in ("builtins", "pydantic"):
+        return {}
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_texts_in(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _texts_in(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in zip(declared.body, declared.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, " ".join(said.split())
+            case _:
+                pass
+
+
+# --- Kinds of documents outside platforms ----------------------------------------------------------------------------
+
+
+def command_for(kind: str) -> str | None:
+    """Return the command that a document of such a kind is given to; None for any other kind."""
+    return dict(zip(beside_platforms(), handed_in.DOCUMENTS.values(), strict=True)).get(kind)

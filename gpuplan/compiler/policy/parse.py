@@ -50,13 +50,10 @@ class _Renumbered(Value, eq=False):
         return self.document.title
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:
-        return self.document.locate(self._written(path), on_key=on_key)
-
-    def _written(self, path: Path) -> Path:
         here: Path = ()
         for part in path:
             here = (*here, self._index(here, part) if isinstance(part, int) else part)
-        return here
+        return self.document.locate(here, on_key=on_key)
 
     def _index(self, items: Path, number: int) -> int:
         """The index of the item that has this number among those that are left."""
@@ -94,21 +91,14 @@ def parse(document: Document) -> Parsed:
 def parse_as(document: Document, model: type[M]) -> Read[M]:
     """Read one document as a model, which may be that of a kind that is no part of a platform."""
     if not document.is_whole:
-        return _read_doubtful(document, model)
+        from gpuplan.compiler.documents import Reading
+        from gpuplan.compiler.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE
+
+        if document.reading is Reading.LOST:
+            return None, (), frozenset()
+        _, found, _ = _read_whole(document, model)
+        return None, tuple(item for item in found if item.rule not in (MISSING_FIELD, NOT_EXACTLY_ONE)), frozenset()
     return _read_whole(document, model)
-
-
-def _read_doubtful(document: Document, model: type[M]) -> Read[M]:
-    """Return the findings that hold whatever the document was meant to say; the half not taken may have what is
-    missing.
-    """
-    from gpuplan.compiler.documents import Reading
-    from gpuplan.compiler.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE
-
-    if document.reading is Reading.LOST:
-        return None, (), frozenset()
-    _, found, _ = _read_whole(document, model)
-    return None, tuple(item for item in found if item.rule not in (MISSING_FIELD, NOT_EXACTLY_ONE)), frozenset()
 
 
 def _read_whole(document: Document, model: type[M]) -> Read[M]:

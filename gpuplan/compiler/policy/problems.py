@@ -11,20 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, listing
-from gpuplan.compiler.policy.beside import command_for
+from gpuplan.compiler.policy import rules
 from gpuplan.compiler.policy.elsewhere import find_said
-from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.rules import (
-    MISSING_FIELD,
-    NOT_EXACTLY_ONE,
-    UNKNOWN_API_VERSION,
-    UNKNOWN_FIELD,
-    UNKNOWN_KIND,
-    VALUE_NOT_ALLOWED,
-    WRONG_TYPE,
-)
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 
 if TYPE_CHECKING:
@@ -37,24 +28,44 @@ def problems_by_place(document: Document, error: ValidationError) -> dict[Path, 
     """The errors by the path in the document that they are about; a union reports once per member."""
     problems: dict[Path, list[ErrorDetails]] = {}
     for problem in error.errors(include_url=False, include_context=True):
-        problems.setdefault(_place(document.data, problem), []).append(problem)
+        data = document.data
+        path: Path = ()
+        loc = problem["loc"]  # which also holds union members and `[key]`, which are not in the file
+        for index, part in enumerate(loc):
+            if _holds(data, part):
+                path, data = (*path, part), data[part]
+            elif problem["type"] == "missing" and index == len(loc) - 1:
+                path = (*path, part)
+        problems.setdefault(path, []).append(problem)
     return {place: _join(found) for place, found in problems.items()}
 
 
 def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
 ) -> tuple[Diagnostic, ...]:
-    """A finding for each mistake, in the order in which pydantic met them."""
-    homes = _homes(document, model, problems)
-    told = {problem for place, home in homes.items() for problem in _following(document, place, home, problems)}
-    told.update(_misspelt(problems))
-    return tuple(
-        UNKNOWN_FIELD.report(_misplaced(document, place, homes[place]))
-        if place in homes
-        else _report(document, model, place, problems[place])
-        for place in _telling(problems)
-        if place not in told
-    )
+    """Return a finding for each mistake, in the order in which pydantic met them."""
+    homes: dict[Path, Path] = {}
+    following = set(_misspelt(problems))  # which are no problems once all fields are where they belong
+    for place, problem in problems.items():
+        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES:
+            home = _home(document, model, place)
+            if home is not None:
+                homes[place] = home
+                following.add((*home, place[-1]))
+                if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
+                    following.add(home)
+    around = {place[:length] for place in problems for length in range(len(place))}
+    found: list[Diagnostic] = []
+    for place, problem in problems.items():
+        # If a member of a union found a mistake inside of a value, the other members add nothing.
+        is_of_member = problem["type"] == "literal_error" or problem["type"] in _EXPECTED_TYPES
+        if place in following or (is_of_member and place in around):
+            continue
+        if place in homes:
+            found.append(rules.UNKNOWN_FIELD.report(_misplaced(document, place, homes[place])))
+        else:
+            found.append(_report(document, model, place, problem))
+    return tuple(found)
 
 
 def unknown_kind(document: Document) -> Diagnostic:
@@ -64,9 +75,9 @@ def unknown_kind(document: Document) -> Diagnostic:
         is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
         help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
         finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
-        return UNKNOWN_KIND.report(finding)
+        return rules.UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)
-    return UNKNOWN_KIND.report(
+    return rules.UNKNOWN_KIND.report(
         Finding(
             at,
             f"unknown kind `{document.kind}`",
@@ -103,17 +114,6 @@ def _is_imported(document: Document) -> bool:
 # --- Fields that stand in the wrong place ---------------------------------------------------------------------------
 
 
-def _homes(document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]) -> dict[Path, Path]:
-    """Return, for each unknown field, the mapping that it belongs into: one beside them, or the one around theirs."""
-    unknown = [
-        place
-        for place, problem in problems.items()
-        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES
-    ]
-    found = {place: _home(document, model, place) for place in unknown}
-    return {place: home for place, home in found.items() if home is not None}
-
-
 def _home(document: Document, model: type[BaseModel], place: Path) -> Path | None:
     """The mapping one level off that knows the field and does not have it; None where there is none, or several."""
     around, name = place[:-1], place[-1]
@@ -134,15 +134,6 @@ def _has_room(document: Document, model: type[BaseModel], home: Path, name: str 
     return is_free and inner is not None and any(field.alias == name for field in inner.model_fields.values())
 
 
-def _following(document: Document, place: Path, home: Path, problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """The problems that are none once the field stands where it belongs."""
-    missing = (*home, place[-1])
-    if missing in problems:
-        yield missing
-    if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
-        yield home
-
-
 def _misplaced(document: Document, place: Path, home: Path) -> Finding:
     at, name = Origin(document, place), place[-1]
     into = f"`{Origin(document, home)}`" if home else "the document itself"
@@ -157,7 +148,8 @@ def _misplaced(document: Document, place: Path, home: Path) -> Finding:
 
 def _indented(document: Document, place: Path, home: Path) -> str:
     """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
-    column = Origin(document, place).key.locate().span.start.column
+    location = Origin(document, place).key.locate()
+    line, column = location.span.start
     siblings: list[str | int] = [*_mapping(_get(document.data, place[:-1]))]
     value = _mapping(_get(document.data, home))
     if len(home) < len(place) - 1:  # too far right, and the last of its mapping
@@ -169,16 +161,11 @@ def _indented(document: Document, place: Path, home: Path) -> str:
         home_column = Origin(document, home).key.locate().span.start.column
         wanted = home_column + 2 if first is None else Origin(document, (*home, first)).key.locate().span.start.column
     change = wanted - column
-    in_block = _is_first_in_line(document, place) and (not value or len(home) < len(place) - 1 or change > 0)
+    is_first_in_line = not location.file.lines[line - 1][: column - 1].strip()
+    in_block = is_first_in_line and (not value or len(home) < len(place) - 1 or change > 0)
     if not is_next or not in_block or not change:
         return ""
     return f"indent `{place[-1]}`, and what is below it, by {abs(change)} {'more' if change > 0 else 'fewer'}"
-
-
-def _is_first_in_line(document: Document, place: Path) -> bool:
-    location = Origin(document, place).key.locate()
-    line, column = location.span.start
-    return not location.file.lines[line - 1][: column - 1].strip()
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -204,55 +191,24 @@ _FEW = 20
 # --- Which errors count ------------------------------------------------------------------------------------------
 
 
-def _telling(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
-    """The places of mistakes: where one member of a union found it inside of the value, the others add nothing."""
-    around = {place[:length] for place in problems for length in range(len(place))}
-    for place, error in problems.items():
-        is_of_member = error["type"] == "literal_error" or error["type"] in _EXPECTED_TYPES
-        if not is_of_member or place not in around:
-            yield place
-
-
 def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     """The error of the member that the value was most likely meant for, with what another one takes as `or`."""
     telling = [error for error in errors if error["type"] != "none_required"] or errors
     words = next((error for error in telling if error["type"] == "literal_error"), None)
     other = next((error for error in telling if error is not words), None)
     if words is None and other is not None:
-        return _nearest(telling)
+        refused = next((error for error in telling if error["type"] not in _EXPECTED_TYPES), None)
+        first, *others = telling
+        if refused or not others:
+            return refused or first
+        return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
-        return {**words, "ctx": {**words.get("ctx", {}), "or": _taken_by(other)}}
+        by_form = other["type"] == "string_pattern_mismatch"
+        taken = form_of(other["ctx"]["pattern"]).words if by_form else _EXPECTED_TYPES.get(other["type"], "")
+        return {**words, "ctx": {**words.get("ctx", {}), "or": taken}}
     return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
-
-
-def _taken_by(error: ErrorDetails) -> str:
-    """Return the words for the values that a member of a union takes, by the error that it reported."""
-    if error["type"] == "string_pattern_mismatch":
-        return form_of(error["ctx"]["pattern"]).words
-    return _EXPECTED_TYPES.get(error["type"], "")
-
-
-def _nearest(errors: list[ErrorDetails]) -> ErrorDetails:
-    """The error of the member that takes such a value, though not this one; where none does, what each takes."""
-    refused = next((error for error in errors if error["type"] not in _EXPECTED_TYPES), None)
-    first, *others = errors
-    if refused or not others:
-        return refused or first
-    return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
-
-
-def _place(data: Any, error: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML data
-    """The path in the document: pydantic's `loc` also holds union members and `[key]`, which are not in the file."""
-    path: Path = ()
-    loc = error["loc"]
-    for index, part in enumerate(loc):
-        if _holds(data, part):
-            path, data = (*path, part), data[part]
-        elif error["type"] == "missing" and index == len(loc) - 1:
-            path = (*path, part)
-    return path
 
 
 def _holds(data: object, part: str | int) -> bool:
@@ -275,19 +231,23 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
+            return rules.UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
         case "missing":
-            return MISSING_FIELD.report(_missing_field(at))
+            name, parent = at.path[-1], Origin(at.source, at.path[:-1])
+            where = f"`{parent}`" if parent.path else "the document"
+            return rules.MISSING_FIELD.report(
+                Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
+            )
         case "exactly_one":
-            return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
+            return rules.NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
             message = f"unknown apiVersion `{error['input']}`"
             help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
-            return UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
+            return rules.UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
         case kind if kind in _EXPECTED_TYPES:
-            return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
+            return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
-            return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
+            return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
 
 
 def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object) -> Finding:
@@ -299,7 +259,8 @@ def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object)
         rest = f": {value}" if isinstance(value, str | int | float) else ""
         label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
-    called = _called_elsewhere(name, parent) if parent else None
+    marked = [(field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values()] if parent else []
+    called = next((alias for alias, mark in marked if mark and name in mark.names), None)
     said = None if called else find_said(kind, name)
     close = called if called or said else closest(name, known)
     usual = f"write `{close}:`" if close else f"say it {said.how}: {said.page}" if said else f"remove `{name}`"
@@ -310,12 +271,6 @@ def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object)
         notes=(f"the fields here are {_listed(known)}",) if known else (),
         help=_REMEDIES.get(at.path[-2:], usual),
     )
-
-
-def _called_elsewhere(name: str, parent: type[BaseModel]) -> str | None:
-    """The field that has this name in the files of the GPU Operator or of Kubernetes."""
-    marked = ((field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values())
-    return next((alias for alias, mark in marked if mark and name in mark.names), None)
 
 
 def _with_colon(text: str, fields: Iterable[str]) -> str | None:
@@ -357,16 +312,23 @@ _REMEDIES: Mapping[Path, str] = {
 """Advice on fields that are wrong for a reason, by the end of their path."""
 
 
-def _missing_field(at: Origin) -> Finding:
-    name, parent = at.path[-1], Origin(at.source, at.path[:-1])
-    where = f"`{parent}`" if parent.path else "the document"
-    return Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
-
-
 def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:
     at, given = Origin(document, place), context["given"]
     if not given:
-        return _none_given(at, model, context, _get(document.data, place))
+        data = _get(document.data, place)
+        what, fields = context["what"], context["fields"]
+        empty = next((name for name in fields if _holds(data, name)), None)
+        if empty is None:
+            return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
+        inner = nested_model(model, (*at.path, empty))
+        return Finding(
+            (at / empty).key,
+            f"{what} is missing: `{empty}` has no value",
+            label="empty",
+            help=f"write `{empty}: {{}}`"
+            if inner is not None and not inner.model_fields
+            else f"write below `{empty}` what it is, or remove it",
+        )
     both = " and ".join(f"`{name}`" for name in given)
     message = f"{context['what']} is given {len(given)} times: {both}"
     mps = ["MPS does not work on MIG devices; `timeSlicing` inside of `mig` does"] if {"mps", "mig"} <= {*given} else []
@@ -383,23 +345,6 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
         related=(Label((at / kept[0]).key, "what the base says"),),
         notes=notes,
         help=f"add `{kept[0]}: null` here to remove what the base says",
-    )
-
-
-def _none_given(at: Origin, model: type[BaseModel], context: Mapping[str, Any], data: object) -> Finding:
-    """None is there, or one without a value: `exclusive:` is null, and only `exclusive: {}` is something."""
-    what, fields = context["what"], context["fields"]
-    empty = next((name for name in fields if _holds(data, name)), None)
-    if empty is None:
-        return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
-    inner = nested_model(model, (*at.path, empty))
-    return Finding(
-        (at / empty).key,
-        f"{what} is missing: `{empty}` has no value",
-        label="empty",
-        help=f"write `{empty}: {{}}`"
-        if inner is not None and not inner.model_fields
-        else f"write below `{empty}` what it is, or remove it",
     )
 
 
@@ -596,7 +541,7 @@ def crowds(model: type[BaseModel], data: Mapping[str, Any]) -> dict[Path, list[s
 def describe_crowd(at: Origin, unknown: list[str]) -> Diagnostic:
     """One finding for all of them, at the first."""
     where = f"`{at}`" if at.path else "the document"
-    return UNKNOWN_FIELD.report(
+    return rules.UNKNOWN_FIELD.report(
         Finding(
             (at / unknown[0]).key,
             f"{where} has {len(unknown):,} unknown fields: {listing(unknown)}",

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from gpuplan.compiler.policy.beside import beside_platforms
-from gpuplan.compiler.policy.documentation import document
+from gpuplan.compiler.policy.fields import beside_platforms, document, document_models
 from gpuplan.compiler.policy.models import KINDS, parts_of_language
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -30,7 +29,7 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
     """
     _complete()
     if kind is not None:
-        model = {**KINDS, **beside_platforms()}[kind]
+        model = document_models()[kind]
         return _finish(model.model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
     models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]
     _, schema = models_json_schema(models, schema_generator=_EditorSchema)

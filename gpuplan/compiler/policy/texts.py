@@ -46,6 +46,16 @@ def _matching(pattern: str, words: str, mend: Callable[[str], str] = _nothing) -
     return Field(pattern=pattern)
 
 
+def _checked(pattern: str, meant: Callable[[str], str], shown: str = "{}") -> Callable[[str], str]:
+    """Return a mend whose text matches a pattern: ``meant`` makes it of a wrong text without space around it."""
+
+    def mend(text: str) -> str:
+        candidate = meant(text.strip())
+        return shown.format(candidate) if re.fullmatch(pattern, candidate) else ""
+
+    return mend
+
+
 # --- Texts in general ----------------------------------------------------------------------------------------------
 
 _STEERING: Final = r"\x{7f}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}"
@@ -75,19 +85,19 @@ ClusterRole = Annotated[
 # --- Versions and durations ----------------------------------------------------------------------------------------
 
 
-def _minor(text: str) -> str:
-    """The minor version within a whole one: ``1.33.4`` and ``v1.33`` are 1.33."""
-    found = re.fullmatch(r"v?(1\.[0-9]{1,4})([.+-].*)?", text.strip())
-    return f'"{found[1]}"' if found else ""
-
-
 def _in_hours(text: str) -> str:
     found = re.fullmatch(r"([0-9]{1,3})d", text)
     return f"{int(found[1]) * 24}h" if found else ""
 
 
+_MINOR: Final = r"^1\.[0-9]{1,4}$"
 KubernetesVersion = Annotated[
-    str, _matching(r"^1\.[0-9]{1,4}$", 'a Kubernetes minor version in quotes, such as "1.34"', _minor)
+    str,
+    _matching(
+        _MINOR,
+        'a Kubernetes minor version in quotes, such as "1.34"',
+        _checked(_MINOR, lambda text: re.sub(r"^v?(1\.[0-9]{1,4})([.+-].*)?$", r"\1", text), '"{}"'),
+    ),
 ]
 OperatorVersion = Annotated[
     str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", "a release of three numbers, such as v26.7.0")
@@ -121,11 +131,6 @@ def _pci_id(text: str) -> str:
     return f"10de:{found[1]}" if found else ""
 
 
-def _whole_product(text: str) -> str:
-    """The label's value as nodes carry it, with hyphens for blanks."""
-    return "-".join(re.sub(r"[^A-Za-z0-9._ -]", "", text).split()) or ""
-
-
 ComputeCapability = Annotated[str, _matching(r"^[0-9]{1,2}\.[0-9]$", 'a compute capability in quotes, such as "8.9"')]
 PciId = Annotated[
     str,
@@ -140,7 +145,7 @@ ProductLabel = Annotated[
     _matching(
         r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
         "a value of the node label nvidia.com/gpu.product, such as NVIDIA-GeForce-RTX-4090",
-        _whole_product,
+        lambda text: "-".join(re.sub(r"[^A-Za-z0-9._ -]", "", text).split()) or "",
     ),
 ]
 
@@ -286,12 +291,6 @@ TableBeside = Annotated[
 # --- Addresses -----------------------------------------------------------------------------------------------------
 
 
-def _secured(text: str) -> str:
-    """Return the address that is most likely meant: with a scheme, and without a fragment."""
-    address = re.sub(r"^(http://)?(?!https://)", "https://", text.strip().partition("#")[0])
-    return address if re.fullmatch(_PAGE, address) else ""
-
-
 _PAGE: Final = r"^https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~!$&()*+,;=:@%/?-]{0,1732})?$"
 """At most 2,000 characters, as many as every browser takes."""
 PageUrl = Annotated[
@@ -299,7 +298,7 @@ PageUrl = Annotated[
     _matching(
         _PAGE,
         "an https address of at most 2,000 characters, without `#` or quotes, such as https://docs.example.com/monitor-pools/",
-        _secured,
+        _checked(_PAGE, lambda text: re.sub(r"^(http://)?(?!https://)", "https://", text.partition("#")[0])),
     ),
 ]
 
@@ -313,12 +312,6 @@ ServerUrl = Annotated[
 # --- Names of things elsewhere -------------------------------------------------------------------------------------
 
 
-def _trimmed(text: str) -> str:
-    """The text without space around it, where there is none within."""
-    found = text.strip()
-    return found if regex(r"[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}").fullmatch(found) else ""
-
-
 _REGISTRY: Final = r"([a-zA-Z0-9][-.a-zA-Z0-9]*|\[[0-9a-fA-F:]+\])(:[0-9]+)?/"
 _PART: Final = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
 _TAG: Final = r":[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}"
@@ -329,7 +322,7 @@ DriverVersion = Annotated[
     _matching(
         r"^(sha256:[0-9a-f]{64}|[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127})$",
         "a driver version, such as 580.95.05, or another tag or `sha256` digest of the driver's image",
-        _trimmed,
+        _checked(r"[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}", str),
     ),
 ]
 """The operator makes an image's tag of it, or the digest (`GetImagePath` in `api/nvidia/v1alpha1/nvidiadriver_types.go`
@@ -344,18 +337,6 @@ Image = Annotated[
     ),
 ]
 """As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
-
-
-def _as_registry(text: str) -> str:
-    """Return the registry that is most likely meant: a host and a path, without scheme and without `/` at the end."""
-    address = re.sub(r"^[a-z]+://", "", text.strip()).rstrip("/")
-    return f"`{address}`" if re.fullmatch(_MIRROR, address) else ""
-
-
-def _without_credentials(text: str) -> str:
-    """Return the address that is most likely meant: without who logs in, and without what follows it."""
-    address = re.sub(r"(?<=//)[^/]*@", "", text.strip()).split("?")[0].split("#")[0]
-    return f"`{address}`" if re.fullmatch(_CHARTS, address) else ""
 
 
 _LABEL: Final = r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?"
@@ -373,7 +354,7 @@ RegistryMirror = Annotated[
     _matching(
         _MIRROR,
         "a registry and a path in it, without scheme and tag, such as `registry.example.com:5000/nvcr`",
-        _as_registry,
+        _checked(_MIRROR, lambda text: re.sub(r"^[a-z]+://", "", text).rstrip("/"), "`{}`"),
     ),
 ]
 """The part before an image's path. A first part without a dot or a port is no host: container runtimes look for it in
@@ -386,7 +367,7 @@ ChartRepository = Annotated[
         _CHARTS,
         "where charts are, without credentials, such as `https://charts.example.com/nvidia` or "
         "`oci://registry.example.com/charts`",
-        _without_credentials,
+        _checked(_CHARTS, lambda text: re.sub(r"(?<=//)[^/]*@", "", text).split("?")[0].split("#")[0], "`{}`"),
     ),
 ]
 """A Helm repository, or a registry, which may be named without its scheme as Argo CD does. People hand it to Helm in a
@@ -422,18 +403,14 @@ GrpcService = Annotated[
 _HOST: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
-def _as_host(text: str) -> str:
-    """The host of an address."""
-    found = re.sub(r"^[a-z]+://", "", text.strip().lower()).split("/")[0].split(":")[0]
-    return found if re.fullmatch(_HOST_NAME, found) else ""
-
-
 _HOST_NAME: Final = rf"^(\*\.)?({_HOST}\.){{0,4}}[a-z]([-a-z0-9]{{0,61}}[a-z0-9])?$"
 
 HostName = Annotated[
     str,
     _matching(
-        _HOST_NAME, "a host without a scheme and a port, such as `chat.example.com` or `*.example.com`", _as_host
+        _HOST_NAME,
+        "a host without a scheme and a port, such as `chat.example.com` or `*.example.com`",
+        _checked(_HOST_NAME, lambda text: re.sub(r"^[a-z]+://", "", text.lower()).split("/")[0].split(":")[0]),
     ),
 ]
 """The hosts that a route may have (`Hostname` in `apis/v1/shared_types.go` of kubernetes-sigs/gateway-api, and
@@ -444,14 +421,16 @@ address of numbers.
 _ROUTED: Final = r"[A-Za-z0-9_~-][-._~A-Za-z0-9]{0,99}"
 
 
-def _as_path(text: str) -> str:
-    found = "/" + text.strip().strip("/").removesuffix("/*")
-    return found if re.fullmatch(_ROUTE_PATH, found) else ""
-
-
 _ROUTE_PATH: Final = rf"^/$|^(/{_ROUTED}){{1,9}}$"
 
-RoutePath = Annotated[str, _matching(_ROUTE_PATH, "the beginning of a path, such as `/v1`", _as_path)]
+RoutePath = Annotated[
+    str,
+    _matching(
+        _ROUTE_PATH,
+        "the beginning of a path, such as `/v1`",
+        _checked(_ROUTE_PATH, lambda text: "/" + text.strip("/").removesuffix("/*")),
+    ),
+]
 """Whole parts of a path, as both kinds of routes compare them."""
 
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]

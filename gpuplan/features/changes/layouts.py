@@ -14,7 +14,7 @@ from gpuplan.compiler.backends.gpu_operator import mig_parted
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
-from gpuplan.compiler.policy.differences import changed_fields
+from gpuplan.compiler.policy.walking import changed_fields
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.features.changes.step import Step, changes_of, means_same, successors
 from gpuplan.features.changes.wording import division, from_to, who_names

@@ -16,7 +16,6 @@ from gpuplan.compiler.planning.plan import Plan, Stage, Workload
 from gpuplan.compiler.planning.pods import Volume, volumes_of
 from gpuplan.compiler.planning.serving import Taking, autoscaler_kind, is_called, routed, takings, way_to
 from gpuplan.compiler.planning.subjects import subject_of
-from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import (
     Api,
     AutoscalerKind,
@@ -29,6 +28,7 @@ from gpuplan.compiler.policy.models import (
     WorkloadSpec,
     Workspace,
 )
+from gpuplan.compiler.policy.walking import changed_fields
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, ObjectChange, of
 from gpuplan.features.changes.step import Step, changes_of, successors

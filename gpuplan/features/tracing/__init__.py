@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         written_for as written_for,
     )
     from gpuplan.features.tracing.forward import Places as Places, values_of as values_of
+    from gpuplan.features.tracing.lines import spelled as spelled
     from gpuplan.features.tracing.model import Source as Source, Tracing as Tracing
-    from gpuplan.features.tracing.routes import spelled as spelled
 
 __getattr__ = face(
     __name__,
@@ -24,7 +24,7 @@ __getattr__ = face(
         "asking": ("trace",),
         "engine": ("Leaf", "Traced", "trace_artifact", "written_for"),
         "forward": ("Places", "values_of"),
+        "lines": ("spelled",),
         "model": ("Source", "Tracing"),
-        "routes": ("spelled",),
     },
 )

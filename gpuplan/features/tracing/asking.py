@@ -14,7 +14,7 @@ from gpuplan.features.tracing.forward import trace_file, trace_object
 from gpuplan.features.tracing.inverse import trace_by_hand, trace_place
 from gpuplan.features.tracing.live import trace_live
 from gpuplan.features.tracing.model import Tracing
-from gpuplan.features.tracing.targets import Target, TargetKind, read_target
+from gpuplan.features.tracing.targets import TargetKind, read_target
 
 STDIN: Final = "-"
 _OBJECTS: Final = {"PriorityClass": "scheduling.k8s.io"}
@@ -35,7 +35,12 @@ def trace(
         values, unwritten, notes = trace_live(repository.plans, objects, path)
         return Tracing(report_on(repository), values, unwritten=unwritten, notes=notes)
     meant = read_target(root, target)
-    repository = load(root, _clusters(meant, clusters))
+    if meant.subject is TargetKind.OUTPUT and meant.cluster and clusters and meant.cluster not in clusters:
+        raise GpuplanError(
+            f"`{meant.file}` is of cluster `{meant.cluster}`, which `--cluster` does not name",
+            "leave that option out: the path says which cluster it is",
+        )
+    repository = load(root, clusters or ((meant.cluster,) if meant.cluster else ()))
     report = report_on(repository)
     if meant.subject is TargetKind.HAND_WRITTEN:
         places, notes = trace_by_hand(root, repository, meant, path)
@@ -48,13 +53,3 @@ def trace(
     if group := _OBJECTS.get(meant.kind):
         notes = (*notes, f"this is the document; the object of that name is `{meant.kind}.{group}/{meant.name}`")
     return Tracing(report, places=places, notes=notes, is_of_policy=True)
-
-
-def _clusters(target: Target, clusters: Sequence[str]) -> Sequence[str]:
-    """Return the clusters to look at: a path may belong to one cluster."""
-    if target.subject is TargetKind.OUTPUT and target.cluster and clusters and target.cluster not in clusters:
-        raise GpuplanError(
-            f"`{target.file}` is of cluster `{target.cluster}`, which `--cluster` does not name",
-            "leave that option out: the path says which cluster it is",
-        )
-    return clusters or ((target.cluster,) if target.cluster else ())

@@ -9,7 +9,10 @@ from typing import Final
 
 from gpuplan.compiler.base import handles
 from gpuplan.compiler.base.confidential import Confidential, confidential_in
-from gpuplan.compiler.base.diagnostics import GpuplanError, Origin
+from gpuplan.compiler.base.diagnostics import GpuplanError, Origin, Path
+from gpuplan.compiler.base.plain import text
+from gpuplan.compiler.base.trees import leaves
+from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, count, listing
 from gpuplan.compiler.catalog.places import CatalogFile
 from gpuplan.compiler.delivery import TOOLS
@@ -19,12 +22,13 @@ from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.outtree.disk import STATE
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import cluster_of
-from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.hand_files import Object
+from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.compiler.policy.parse import document_of
+from gpuplan.features.components import Folder, Patched
 from gpuplan.features.tracing.engine import Leaf, Traced, Written, indexes_of, trace_artifact, written_for
-from gpuplan.features.tracing.lines import Lines
-from gpuplan.features.tracing.model import Source, TracedValue
-from gpuplan.features.tracing.routes import leads_to, spelled
+from gpuplan.features.tracing.lines import Lines, leads_to, spelled
+from gpuplan.features.tracing.model import Source, TracedValue, Values
 from gpuplan.features.tracing.targets import Target
 
 _VALUES = frozenset((How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.FACT))
@@ -98,9 +102,7 @@ def _sources_of(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
 # --- A file ------------------------------------------------------------------------------------------------------
 
 
-def trace_file(
-    root: DiskPath, plans: Sequence[Plan], target: Target, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def trace_file(root: DiskPath, plans: Sequence[Plan], target: Target, path: str) -> Values:
     """Return the values of a file, or of one line or path in it, and notes."""
     wanted = target.file.removeprefix(f"{OUT}/")
     if wanted.startswith(f"{STATE}/"):
@@ -123,9 +125,7 @@ def trace_file(
     raise GpuplanError(f"`{target.file}` is not written{by_policies}", f"did you mean `{near}`?" if near else hint)
 
 
-def _values(
-    root: DiskPath, plan: Plan, written: Written, line: int, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def _values(root: DiskPath, plan: Plan, written: Written, line: int, path: str) -> Values:
     traced = trace_artifact(plan, written.path, written.artifact)
     text = text_of(traced.artifact)
     lines = Lines(text)
@@ -136,7 +136,10 @@ def _values(
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
     hand = () if line else tuple(_by_hand(plan, written, path))
     if path and not leaves and not hand:
-        raise _no_path(path, file, traced)
+        known = [spelled(leaf.path[:end]) for leaf in traced.leaves for end in range(1, len(leaf.path) + 1)]
+        near = closest(path, known)
+        top = listing(sorted({str(leaf.path[0]) for leaf in traced.leaves}), None)
+        raise GpuplanError(f"`{file}` has no `{path}`", f"did you mean `{near}`?" if near else f"it has {top}")
     chosen = _on_line(leaves, lines, line) if line else leaves
     if line and not chosen:
         notes = (*notes, f"line {line} of `{file}` holds no value: {_what_else(lines, line)}")
@@ -148,11 +151,9 @@ def _values(
 def _by_hand(plan: Plan, written: Written, path: str) -> Iterator[TracedValue]:
     """Yield the values that Components give an object when its folder is built: no file of the output has them."""
     if isinstance(written.artifact, Manifest) and written.components:
-        from gpuplan.features.tracing.by_hand import patches_of, traced
-
         for value in patches_of(plan, written.components, written.artifact):
             if not path or leads_to(path, value.route):
-                yield traced(plan, title_of(written.artifact), value)
+                yield traced_by_hand(plan, title_of(written.artifact), value)
 
 
 def _on_line(leaves: Sequence[Leaf], lines: Lines, line: int) -> list[Leaf]:
@@ -183,19 +184,10 @@ def _staleness(root: DiskPath, name: str, text: str) -> Iterator[str]:
         yield f"`{name}` is not what the policies make now, which is what is traced: run `gpuplan build`"
 
 
-def _no_path(path: str, where: str, traced: Traced) -> GpuplanError:
-    known = [spelled(leaf.path[:end]) for leaf in traced.leaves for end in range(1, len(leaf.path) + 1)]
-    near = closest(path, known)
-    top = listing(sorted({str(leaf.path[0]) for leaf in traced.leaves}), None)
-    return GpuplanError(f"`{where}` has no `{path}`", f"did you mean `{near}`?" if near else f"it has {top}")
-
-
 # --- An object ---------------------------------------------------------------------------------------------------
 
 
-def trace_object(
-    root: DiskPath, plans: Sequence[Plan], target: Target, path: str
-) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
+def trace_object(root: DiskPath, plans: Sequence[Plan], target: Target, path: str) -> Values:
     """Return the values of an object in each cluster that has it, and notes."""
     values: list[TracedValue] = []
     notes: list[str] = []
@@ -222,13 +214,13 @@ def trace_object(
 def _added(plan: Plan, target: Target, path: str, known: set[Identity]) -> Iterator[TracedValue]:
     """Yield the values of an object that Components add."""
     if plan.hand_written:
-        from gpuplan.features.tracing.by_hand import objects_of, traced
-
         for identity, mine in objects_of(plan):
             known.add(identity)
             if is_meant(target, identity):
                 title = str(identity._replace(group=""))
-                yield from (traced(plan, title, value) for value in mine if not path or leads_to(path, value.route))
+                yield from (
+                    traced_by_hand(plan, title, value) for value in mine if not path or leads_to(path, value.route)
+                )
 
 
 def is_meant(target: Target, identity: Identity) -> bool:
@@ -298,3 +290,53 @@ def default_source(link: Link) -> Source | None:
     section = "".join((document.kind, *route[:-1])).lower()
     file = f"{DOCS}/fields/{document.kind}.md"
     return Source(How.RULE, file, 1, path, title=document.title, page=f"{file}#{section}")
+
+
+# --- Hand-written Components -----------------------------------------------------------------------------------------
+
+
+_NAMES: tuple[Path, ...] = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+
+
+class HandValue(NamedTuple):
+    """A value that a hand-written file gives an object, and where it says so."""
+
+    route: Path
+    value: object
+    at: Origin
+
+
+def patches_of(plan: Plan, components: Sequence[Component], manifest: Manifest) -> tuple[HandValue, ...]:
+    """Return the values that patches of the Components of an object's folder give it, as far as they say so alone."""
+    if not components:
+        return ()
+    folder = Folder(manifest.folder, tuple(components), (manifest,))
+    parts = Patched(plan, (folder,)).parts(folder, manifest.identity)
+    return tuple(value for part in parts for value in _values_in(part) if value.route not in _NAMES)
+
+
+def objects_of(plan: Plan) -> Iterator[tuple[Identity, tuple[HandValue, ...]]]:
+    """Yield the objects that Components add, with their values."""
+    for added in Patched(plan, ()).files.objects:
+        if not added.is_patch and added.name:
+            identity = Identity(added.group, added.kind, text(added.metadata.get("namespace")), added.name)
+            yield identity, tuple(_values_in(added))
+
+
+def _values_in(written: Object) -> Iterator[HandValue]:
+    """Yield values in the order of the file. A kind that a patch does not say is empty, and no value."""
+    values = [HandValue(route, value, written.place(*route)) for route, value in leaves(written.body)]
+    values.sort(key=lambda value: value.at.locate().span.start.line)
+    yield from (value for value in values if value.value or value.route != ("kind",))
+
+
+def traced_by_hand(plan: Plan, title: str, hand: HandValue) -> TracedValue:
+    """Return a value of a Component, as one that comes from its file."""
+    source = source_of(hand)
+    cluster, value = plan.cluster.name, hand.at.locate().file.confidential.shown(hand.value)
+    return TracedValue(cluster, title, source.file, source.line, spelled(hand.route), value, (source,), is_by_hand=True)
+
+
+def source_of(hand: HandValue) -> Source:
+    location, title = hand.at.locate(), hand.at.source.title
+    return Source(How.COPIED, location.file.path, location.span.start.line, spelled(hand.at.path), title)

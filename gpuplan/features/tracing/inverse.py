@@ -27,12 +27,10 @@ from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.compiler.policy.parse import document_of
-from gpuplan.features.tracing.by_hand import patches_of, source_of
 from gpuplan.features.tracing.engine import trace_plan, written_for
-from gpuplan.features.tracing.forward import confidential_of, text_of, title_of
-from gpuplan.features.tracing.lines import Lines
-from gpuplan.features.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
-from gpuplan.features.tracing.routes import leads_to, loosely, spelled
+from gpuplan.features.tracing.forward import confidential_of, patches_of, source_of, text_of, title_of
+from gpuplan.features.tracing.lines import Lines, leads_to, loosely, spelled
+from gpuplan.features.tracing.model import Elsewhere, Places, TracedPlace, TracedValue, Use
 from gpuplan.features.tracing.targets import Target, TargetKind
 
 
@@ -47,9 +45,7 @@ class Asked(Value, eq=False):
     value: object
 
 
-def trace_place(
-    root: DiskPath, repository: Repository, target: Target, path: str
-) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+def trace_place(root: DiskPath, repository: Repository, target: Target, path: str) -> Places:
     """Return the values that depend on a line of a file, on a file, or on a document, and notes."""
     notes: tuple[str, ...] = ()
     if target.subject is TargetKind.DOCUMENT:
@@ -91,7 +87,20 @@ def _at_path(asked: list[Asked], path: str, where: str) -> list[Asked]:
 
 
 def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) -> tuple[list[Asked], tuple[str, ...]]:
-    documents = _read(root, repository, target.file)
+    known = {
+        layer.file.path for documents in repository.documents.values() for one in documents for layer in one.layers
+    }
+    if not (root / target.file).is_file():
+        near = closest(target.file, sorted(known))
+        raise GpuplanError(
+            f"there is no `{target.file}`",
+            f"did you mean `{near}`?" if near else f"the policies are in {listing(sorted(known))}",
+        )
+    in_folder, _ = read_folder(DiskTree(root), dirname(target.file))
+    documents = [document for document in in_folder if document.file.path == target.file]
+    if not documents:
+        hint = "policies are the `.yaml` files below `overlays/` and its bases"
+        raise GpuplanError(f"`{target.file}` is no policy", hint)
     text = documents[0].file
     if target.line > len(text.lines):
         raise GpuplanError(
@@ -112,24 +121,6 @@ def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) 
     reason = "it only separates documents" if line.startswith("---") else "it holds no value"
     reason = "it is a comment" if line.startswith("#") else reason
     return [], (f"line {target.line} of `{target.file}` says nothing: {reason}",)
-
-
-def _read(root: DiskPath, repository: Repository, file: str) -> Sequence[Document]:
-    """Return the documents of a file of the policies, as they are written there."""
-    known = {
-        layer.file.path for documents in repository.documents.values() for one in documents for layer in one.layers
-    }
-    if not (root / file).is_file():
-        near = closest(file, sorted(known))
-        raise GpuplanError(
-            f"there is no `{file}`",
-            f"did you mean `{near}`?" if near else f"the policies are in {listing(sorted(known))}",
-        )
-    documents, _ = read_folder(DiskTree(root), dirname(file))
-    of_file = [document for document in documents if document.file.path == file]
-    if not of_file:
-        raise GpuplanError(f"`{file}` is no policy", "policies are the `.yaml` files below `overlays/` and its bases")
-    return of_file
 
 
 def _values(document: Document, layer: Layer) -> Iterator[Asked]:
@@ -298,9 +289,7 @@ def _matching(
 # --- Hand-written files ------------------------------------------------------------------------------------------
 
 
-def trace_by_hand(
-    root: DiskPath, repository: Repository, target: Target, path: str
-) -> tuple[tuple[TracedPlace, ...], tuple[str, ...]]:
+def trace_by_hand(root: DiskPath, repository: Repository, target: Target, path: str) -> Places:
     """Return the values of a hand-written file with the objects that they change, and its Component in lists."""
     known = {written.at.locate().file.path for plan in repository.plans for written in plan.hand_written}
     if target.file not in known:

@@ -1,8 +1,10 @@
-"""Finds the lines in which a text that was written holds its values, also those of texts inside of it."""
+"""Find the lines in which a text holds its values, and spell the routes of values as people do."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
@@ -53,7 +55,12 @@ class Lines:
         for index, part in enumerate(route):
             child = find_node(node, (part,))
             if child is None:
-                return self._find_inside(route[:index], route[index:], node, str(data))
+                outer = route[:index]
+                if not self._is_block(node):
+                    return Stretch(node.key.start.line, node.key.start.line)
+                if outer not in self._inner:
+                    self._inner[outer] = Lines(str(data), node.key.start.line)
+                return self._inner[outer].find(route[index:])
             node, data = child, _child(data, part)
         start = node.key.start.line
         return Stretch(start, start + len(str(data).splitlines()) if self._is_block(node) else node.shown.end.line)
@@ -66,14 +73,6 @@ class Lines:
                 return self.find(route[:length]).first
             data = _child(data, part)
         return self.find(route).first
-
-    def _find_inside(self, outer: Path, inner: Path, node: Node, text: str) -> Stretch:
-        """Return the lines of a value in a text. Only in a block of lines does each value have its own."""
-        if not self._is_block(node):
-            return Stretch(node.key.start.line, node.key.start.line)
-        if outer not in self._inner:
-            self._inner[outer] = Lines(text, node.key.start.line)
-        return self._inner[outer].find(inner)
 
     def _is_block(self, node: Node) -> bool:
         """Whether a text begins on the line below its key."""
@@ -88,3 +87,42 @@ def _child(data: object, part: str | int) -> object:
     if isinstance(data, Sequence) and isinstance(part, int) and not isinstance(data, str):
         return data[part]
     return None
+
+
+# --- Routes ----------------------------------------------------------------------------------------------------------
+
+
+_PLAIN: Final = regex(r"[A-Za-z_][A-Za-z0-9_-]*")
+_QUOTED: Final = regex(r"""\[\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*\]""")
+_INDEX: Final = regex(r"\[(\d+)\]")
+
+
+def spelled(route: Path) -> str:
+    """A route as Kubernetes spells it: an index or a key with dots is in brackets."""
+    text = ""
+    for part in route:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _PLAIN.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text
+
+
+def loosely(text: str) -> str:
+    """A path in the one form in which all spellings of it are equal: dots alone, none in front."""
+    text = text.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    text = _QUOTED.sub(lambda match: f".{match[2] if match[1] is None else match[1]}", text)
+    text = _INDEX.sub(lambda match: f".{match[1]}", text).replace("\\.", ".").replace("/", ".")
+    return text.strip(".")
+
+
+def leads_to(text: str, route: Path) -> bool:
+    """Whether a path, however it is spelled, is that of a value or of what the value is in."""
+    wanted = loosely(text)
+    return any(loosely_of(route[:length]) == wanted for length in range(len(route) + 1))
+
+
+def loosely_of(route: Path) -> str:
+    return ".".join(str(part) for part in route).replace("/", ".")

@@ -19,12 +19,18 @@ from gpuplan.compiler.manifests import Identity, Manifest, gvk_of, identity_of, 
 from gpuplan.compiler.manifests.merging.applied import find_live, is_same
 from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.tracing.by_hand import HandValue, objects_of, patches_of, traced
 from gpuplan.features.tracing.engine import Written, trace_artifact, written_for
-from gpuplan.features.tracing.forward import Places, text_of, values_of
-from gpuplan.features.tracing.lines import Lines
+from gpuplan.features.tracing.forward import (
+    HandValue,
+    Places,
+    objects_of,
+    patches_of,
+    text_of,
+    traced_by_hand,
+    values_of,
+)
+from gpuplan.features.tracing.lines import Lines, leads_to, spelled
 from gpuplan.features.tracing.model import TracedValue, Unwritten
-from gpuplan.features.tracing.routes import leads_to, spelled
 
 LIST: Final = "kubectl get KIND NAME -o yaml"
 
@@ -146,7 +152,7 @@ def _of_object(
     shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
     for value in hand:
         live = find_live(body, body, shape, value.route)
-        said = traced(plan, title, value)
+        said = traced_by_hand(plan, title, value)
         traced_at[value.route] = (
             said if is_same(value.value, live.live, live.shape) else _differing(said, hidden, live.live)
         )

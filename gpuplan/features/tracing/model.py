@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.pipeline import Report
@@ -23,6 +26,19 @@ class Source(NamedTuple):
     page: str = ""
     citation: str = ""
     is_of_object: bool = False
+
+    def as_data(self, path: Callable[[str], str]) -> dict[str, Any]:
+        """Return the place as plain data; ``path`` makes a path of the platform one from where the reader stands."""
+        return {
+            "file": self.file if self.how in (How.RULE, How.FACT) else path(self.file),
+            "line": self.line,
+            "path": self.path,
+            "how": self.how.value,
+            "document": self.title,
+            "of_object": self.is_of_object,
+            **({"page": self.page} if self.page else {}),
+            **({"source": self.citation} if self.citation else {}),
+        }
 
 
 class TracedValue(NamedTuple):
@@ -73,6 +89,11 @@ class TracedPlace(NamedTuple):
     uses: tuple[Use, ...]
     elsewhere: tuple[Elsewhere, ...] = ()
     note: str = ""
+
+
+Places = tuple[tuple[TracedPlace, ...], tuple[str, ...]]
+Values = tuple[tuple[TracedValue, ...], tuple[str, ...]]
+"""The places or values of an answer, and notes for the reader."""
 
 
 class Unwritten(NamedTuple):

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from gpuplan.compiler.base.depth import MAX_ALIASED_VALUES
 from gpuplan.compiler.base.diagnostics import SourceFile
-from gpuplan.compiler.documents import events, find_ignores, merge, read_text
+from gpuplan.compiler.documents import find_ignores, merge, read_text, tree
 from gpuplan.compiler.documents.parse import MAX_DEPTH, MAX_DOCUMENTS, parse
 from tests.compiler.documents.reading import codes, describe, read
 
@@ -37,7 +37,7 @@ DEEP = {
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
 @pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
 def test_deep_nesting_is_a_finding(text: str, loader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "_Loader", getattr(yaml, loader))
+    monkeypatch.setattr(tree, "_Loader", getattr(yaml, loader))
     start = time.process_time()
     _, findings = read(text)
     assert time.process_time() - start < (4 if sys.gettrace() is None else 12)  # measuring coverage slows each line
@@ -202,7 +202,7 @@ TELLING = "\x00\t\n\r \"#&'*,-.:<>?@[]`{|}!%~0\x7f\x85\u2028\ufeffé🐙\ud800"
 
 @pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
 def test_no_changed_character_makes_reading_fail(loader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "_Loader", getattr(yaml, loader))
+    monkeypatch.setattr(tree, "_Loader", getattr(yaml, loader))
     chance = random.Random(loader)
     for place in range(0, len(SAMPLE), 1 if loader == "CSafeLoader" else 5):
         character = chance.choice(TELLING)
@@ -226,7 +226,7 @@ def test_no_text_of_yaml_signs_makes_reading_fail(text: str) -> None:
 
 def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = read(SAMPLE)
-    monkeypatch.setattr(events, "_Loader", yaml.SafeLoader)
+    monkeypatch.setattr(tree, "_Loader", yaml.SafeLoader)
     assert read(SAMPLE) == expected
 
 

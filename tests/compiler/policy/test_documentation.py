@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from gpuplan.compiler.policy.documentation import document
+from gpuplan.compiler.policy.fields import document
 from gpuplan.compiler.policy.models import Model
 
 

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 import gpuplan
 from gpuplan.compiler.pipeline import rules
-from gpuplan.compiler.policy.documentation import document
+from gpuplan.compiler.policy.fields import document
 from gpuplan.compiler.policy.marks import AnyText, Essential, Judged, Keyed, Words, find_mark, words_of
 from gpuplan.compiler.policy.models import KINDS, Model, PoolSpec, TenantSpec, WorkloadSpec
 from gpuplan.compiler.policy.names import Naming, Reference

@@ -15,7 +15,7 @@ from gpuplan.compiler.base.plain import mapping
 from gpuplan.compiler.pipeline import Report
 from gpuplan.features.live.drifting import Drifting, compare_with
 from gpuplan.features.live.views import shown_drift
-from gpuplan.features.tracing.routes import spelled
+from gpuplan.features.tracing.lines import spelled
 from gpuplan.terminal.text import Theme
 from tests.features.live.dumps import Body, compared, dump_of, example, nodes, synced
 from tests.features.live.mutations import Mutation, other_value, whole_leaves

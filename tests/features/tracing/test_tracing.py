@@ -11,9 +11,8 @@ import yaml
 
 import gpuplan
 from gpuplan.compiler.manifests.provenance import How
-from gpuplan.features.tracing.lines import Lines
+from gpuplan.features.tracing.lines import Lines, leads_to, spelled
 from gpuplan.features.tracing.model import TracedPlace, TracedValue, Tracing
-from gpuplan.features.tracing.routes import leads_to, spelled
 from tests.cli.platforms import a_platform, write
 
 QUOTA = "out/dev/namespaces/research/resourcequota-gpuplan.yaml"

@@ -10,7 +10,7 @@ from gpuplan.compiler.manifests.provenance import Links
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.tracing.engine import trace_artifact
-from gpuplan.features.tracing.routes import spelled
+from gpuplan.features.tracing.lines import spelled
 
 
 def find(artifacts: Iterable[Manifest | File], kind: str) -> Manifest:

@@ -235,17 +235,7 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         **({"live": drift.live} if drift.has_live and drift.path else {}),
         "file": theme.path(drift.file) if drift.file else "",
         "dump": drift.dump,
-        "policies": [
-            {
-                "file": source.file if source.how in (How.RULE, How.FACT) else theme.path(source.file),
-                "line": source.line,
-                "path": source.path,
-                "how": source.how.value,
-                "document": source.title,
-                "of_object": source.is_of_object,
-            }
-            for source in drift.sources
-        ],
+        "policies": [source._replace(page="", citation="").as_data(theme.path) for source in drift.sources],
         "owner": owner
         and {
             "manager": owner.manager,

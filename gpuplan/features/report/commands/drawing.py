@@ -26,7 +26,12 @@ def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str,
             raise click.UsageError("--serve writes no file, and --output shows none.")
         return _serve(terminal, clusters, against, port)
     if file != "-":  # before a large platform is planned in vain
-        _refuse_target(terminal.root, file)
+        folder = Path(file).parent
+        refuse_links(terminal.root, file)
+        if not folder.is_dir():
+            raise GpuplanError(
+                f"there is no folder `{folder}` for the page", f"make it: `mkdir -p {quote(str(folder))}`"
+            )
     made = _made(terminal, clusters, against, None)
     if file == "-":
         terminal.print(made.text)
@@ -34,14 +39,6 @@ def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str,
         write_named(terminal.root, file, made.text)
     terminal.say(made.verdict)
     return 0 if made.is_right else 1
-
-
-def _refuse_target(root: Path, file: str) -> None:
-    """Raise `GpuplanError` if the page cannot be written to a file."""
-    folder = Path(file).parent
-    refuse_links(root, file)
-    if not folder.is_dir():
-        raise GpuplanError(f"there is no folder `{folder}` for the page", f"make it: `mkdir -p {quote(str(folder))}`")
 
 
 class _Made(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from typing import Any, Final
@@ -18,10 +18,10 @@ from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool
 from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
 from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
+from gpuplan.terminal.cuts import PlanPaths
 from gpuplan.terminal.drawing import cuts_figure, guarantees_figure
 from gpuplan.terminal.json_findings import findings_as_data
 from gpuplan.terminal.plan_json import plans_as_data
-from gpuplan.terminal.plan_paths import PlanPaths
 from gpuplan.terminal.preemption import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.terminal.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.terminal.text import Theme, printable
@@ -68,18 +68,33 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
     }
     published = Published(documents)
     drawn = _Drawn(published, report.plans, earlier, [PlanPaths(plan, at) for at, plan in enumerate(report.plans)])
+    names = [plan.cluster.name for plan in report.plans]
+    found: dict[str, str] = {}
+    for index, plan in enumerate(report.plans):
+        paths = PlanPaths(plan, index)
+        for pool in plan.pools:
+            found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
+    counted = (
+        ("cluster", "#/clusters/*"),
+        ("GPU", "/clusters/*/pools/*/gpu_count"),
+        ("node", "/clusters/*/pools/*/nodes/count"),
+        ("pool", "#/clusters/*/pools/*"),
+        ("tenant", "#/clusters/*/tenants/*"),
+        ("workload", "#/clusters/*/workloads/*"),
+    )
+    classes = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
     return _rendered(
         follow,
-        title=_title(report),
+        title=f"GPU report: {joined(names)}" if names else "GPU report",
         trouble=None,
         plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
-        tiles=_tiles(published),
+        tiles=tuple((_noun(published.find(way), noun), way) for noun, way in counted),
         currencies=_currencies(plans),
-        met_classes=_met_classes(diff),
+        met_classes=[(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(classes, key=lambda kind: -kind.rank)],
         cost_rows=_cost_rows,
-        models=_models(report.plans),
+        models=sorted(found.items()),
         gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
         scheduler_titles=[plan.scheduler.title for plan in report.plans],
         at=published.at,
@@ -163,26 +178,8 @@ _LOUDNESS: Final[Mapping[str, str]] = {
 """As `class_style` of `gpuplan diff` has it: from where pods must end, and where something else does not go on."""
 
 
-def _title(report: Report) -> str:
-    names = [plan.cluster.name for plan in report.plans]
-    return f"GPU report: {joined(names)}" if names else "GPU report"
-
-
 def _noun(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
-
-
-def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
-    """Return each tile: the thing that is counted, and how many there are."""
-    counted = (
-        ("cluster", "#/clusters/*"),
-        ("GPU", "/clusters/*/pools/*/gpu_count"),
-        ("node", "/clusters/*/pools/*/nodes/count"),
-        ("pool", "#/clusters/*/pools/*"),
-        ("tenant", "#/clusters/*/tenants/*"),
-        ("workload", "#/clusters/*/workloads/*"),
-    )
-    return tuple((_noun(published.find(way), noun), way) for noun, way in counted)
 
 
 def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
@@ -192,22 +189,6 @@ def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
         if found := cluster.get("costs"):
             ways.setdefault(found["currency"], []).append(f"/clusters/{index}/costs/total/per_month")
     return {currency: " ".join(found) for currency, found in sorted(ways.items())}
-
-
-def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
-    """Each GPU model, and where it is named first."""
-    found: dict[str, str] = {}
-    for index, plan in enumerate(plans):
-        paths = PlanPaths(plan, index)
-        for pool in plan.pools:
-            found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
-    return sorted(found.items())
-
-
-def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
-    """The classes of what changes, the worst first, with what they mean."""
-    found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
-    return [(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(found, key=lambda kind: -kind.rank)]
 
 
 def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -247,33 +228,25 @@ def _compute(plan: Plan, cluster: str) -> Iterator[Mapping[str, object]]:
 
 def _few(published: Published, at: str, field: str) -> Markup:
     """The first of a list, and how many more there are."""
-    ways = [f"{at}/{field}/{index}" for index in range(len(published.find(f"{at}/{field}")))]
-    return _listed(published, ways, f"#{at}/{field}/*")
+    return _listed(published, f"{at}/{field}", published.at) or Markup("none")
 
 
 def _parties(published: Published, at: str, side: str) -> Markup:
     """Tenants with their classes."""
-    ways = [f"{at}/{side}/{index}" for index in range(len(published.find(f"{at}/{side}")))]
-    shown = [_party(published, way) for way in ways[:_FEW]]
-    return Markup(", ").join((*shown, *_rest(published, len(ways), f"#{at}/{side}/*")))
+
+    def party(way: str) -> Markup:
+        has_class = published.find(f"{way}/priority_class") is not None
+        priority = published.at(f"{way}/priority_class") if has_class else "no class"
+        return Markup("{} ({})").format(published.at(f"{way}/tenant"), priority)
+
+    return _listed(published, f"{at}/{side}", party)
 
 
-def _party(published: Published, way: str) -> Markup:
-    tenant = published.at(f"{way}/tenant")
-    has_class = published.find(f"{way}/priority_class") is not None
-    return tenant + (
-        Markup(" ({})").format(published.at(f"{way}/priority_class")) if has_class else Markup(" (no class)")
-    )
-
-
-def _listed(published: Published, ways: Sequence[str], count: str) -> Markup:
-    shown = [published.at(way) for way in ways[:_FEW]]
-    return Markup(", ").join((*shown, *_rest(published, len(ways), count))) or Markup("none")
-
-
-def _rest(published: Published, total: int, count: str) -> Iterator[Markup]:
-    if total > _FEW:
-        yield Markup("{} more").format(published.at(f"{count} -{_FEW}"))
+def _listed(published: Published, at: str, shown: Callable[[str], Markup]) -> Markup:
+    """Return the first items of a list, and how many more there are."""
+    total = len(published.find(at))
+    rest = [Markup("{} more").format(published.at(f"#{at}/* -{_FEW}"))] if total > _FEW else []
+    return Markup(", ").join([*(shown(f"{at}/{index}") for index in range(min(total, _FEW))), *rest])
 
 
 # --- Drawings ----------------------------------------------------------------------------------------------------
@@ -312,7 +285,7 @@ class _Drawn(NamedTuple):
 
     def changed_pools(self, cluster: str) -> Sequence[PoolStep]:
         """The pools of a cluster that look otherwise than before."""
-        before, after = (_by_name(plans, cluster, document) for plans, document in self._sides())
+        before, after = _by_name(self.earlier, cluster, f"{EARLIER}:"), _by_name(self.plans, cluster, "")
         if before is None and after is None:
             return ()
         pools = [{} if side is None else {pool.name: pool for pool in side.plan.pools} for side in (before, after)]
@@ -320,9 +293,6 @@ class _Drawn(NamedTuple):
             _step(before, pools[0].get(name), after, pools[1].get(name)) for name in sorted({*pools[0], *pools[1]})
         )
         return [step for step in steps if step is not None]
-
-    def _sides(self) -> Sequence[tuple[Sequence[Plan], str]]:
-        return (self.earlier, f"{EARLIER}:"), (self.plans, "")
 
 
 def _by_name(plans: Sequence[Plan], cluster: str, document: str) -> PlanPaths | None:

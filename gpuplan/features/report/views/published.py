@@ -35,7 +35,11 @@ class Published(Value, eq=False):
     def find(self, way: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Return the value of one pointer, or the sum of the values of several terms."""
         if " " not in way and way[0] not in "-#" and "*" not in way and "[" not in way:
-            return self._one(way)
+            name, _, route = way.partition("/")
+            value = self.documents[name.removesuffix(":")]
+            for step in route.split("/"):
+                value = _below(value, step)
+            return value
         return sum(self._term(term) for term in way.split(" "))
 
     def _term(self, term: str) -> Any:  # noqa: ANN401 - a number
@@ -43,13 +47,6 @@ class Published(Value, eq=False):
         found = self._values(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
         amount = sum(1 for _ in found) if term.startswith("#") else sum(found)
         return -amount if is_less else amount
-
-    def _one(self, pointer: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-        name, _, route = pointer.partition("/")
-        value = self.documents[name.removesuffix(":")]
-        for step in route.split("/"):
-            value = _below(value, step)
-        return value
 
     def _values(self, pointer: str) -> Iterator[Any]:
         name, _, route = pointer.partition("/")

@@ -61,11 +61,6 @@ def _file(values: Sequence[TracedValue], theme: Theme) -> str:
     whole = list(dict.fromkeys(source for value in values for source in value.sources if source.is_of_object))
     what = "this object" if first.object_title else "this file"
     reasons = f"  {what} is here because of\n{_sources(whole, theme, '    ')}" if whole else ""
-    return f"{heading}{title}\n{reasons}{_values(values, theme)}"
-
-
-def _values(values: Sequence[TracedValue], theme: Theme) -> str:
-    """Return values one by one, and together those of gpuplan's own rules, unless there is just one value."""
     ruled = [value for value in values if len(values) > 1 and _is_ruled(value)]
     others = [value for value in values if len(values) == 1 or not _is_ruled(value)]
     width = max((len(str(value.line)) for value in others), default=1)
@@ -83,7 +78,7 @@ def _values(values: Sequence[TracedValue], theme: Theme) -> str:
         shown = printable(", ".join(names[:MOST_VALUES]) + (f" and {more} more" if more > 0 else ""))
         filled = fill(shown, max(theme.width - 6, _LEAST), break_long_words=False, break_on_hyphens=False)
         text += f"  gpuplan's own rules, {page}\n{indent(filled, '      ')}\n"
-    return text
+    return f"{heading}{title}\n{reasons}{text}"
 
 
 def _is_ruled(value: TracedValue) -> bool:
@@ -258,7 +253,14 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
     if tracing.is_of_policy:
         lines = [_place_as_data(place, theme) for place in tracing.places]
     else:
-        lines = [_value_as_data(value, theme) for value in tracing.values]
+        lines = [
+            {
+                **_written(value, theme),
+                **({"live": value.live} if value.differs else {}),
+                "from": [source.as_data(theme.path) for source in value.sources],
+            }
+            for value in tracing.values
+        ]
     return {
         "format_version": FORMAT_VERSION,
         "lines": lines,
@@ -270,14 +272,6 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _value_as_data(value: TracedValue, theme: Theme) -> dict[str, Any]:
-    return {
-        **_written(value, theme),
-        **({"live": value.live} if value.differs else {}),
-        "from": [_source_as_data(source, theme) for source in value.sources],
-    }
-
-
 def _written(value: TracedValue, theme: Theme) -> dict[str, Any]:
     return {
         "file": theme.path(value.file),
@@ -286,20 +280,6 @@ def _written(value: TracedValue, theme: Theme) -> dict[str, Any]:
         "cluster": value.cluster,
         "object": value.object_title,
         "value": value.value,
-    }
-
-
-def _source_as_data(source: Source, theme: Theme) -> dict[str, Any]:
-    is_ours = source.how in (How.RULE, How.FACT)
-    return {
-        "file": source.file if is_ours else theme.path(source.file),
-        "line": source.line,
-        "path": source.path,
-        "how": source.how.value,
-        "document": source.title,
-        "of_object": source.is_of_object,
-        **({"page": source.page} if source.page else {}),
-        **({"source": source.citation} if source.citation else {}),
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import PoolSpec, TenantSpec, WorkloadSpec
+from gpuplan.compiler.policy.walking import changed_fields
 
 WORKLOAD: dict[str, Any] = {"tenant": "research", "pool": "big", "image": "registry.example.com/app:1"}
 

@@ -24,11 +24,10 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, names, of, who_names
 from gpuplan.features.changes.node_rules import class_of_departure
 from gpuplan.features.changes.nodes import impact
 from gpuplan.features.changes.step import Step, means_same, successors
-from gpuplan.features.changes.wording import names, who_names
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 

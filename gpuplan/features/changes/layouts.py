@@ -15,9 +15,8 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout, Mig, Plan
 from gpuplan.compiler.policy.differences import changed_fields
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, division, from_to, of, who_names
 from gpuplan.features.changes.step import Step, changes_of, means_same, successors
-from gpuplan.features.changes.wording import division, from_to, who_names
 
 _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
 """It reads its file when it starts, so an entry more or less makes it start again."""

@@ -16,10 +16,9 @@ from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.gpu_operator import DriverGroup, are_drivers_by_pool, driver_groups, group_of
 from gpuplan.compiler.planning.plan import MIG_MANAGER_LABEL, Plan, Pool
 from gpuplan.features.changes.kinds import differing_keys
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, NodeImpact, of
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, NodeImpact, from_to, names, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, impact, impact_of_all, pods_on
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import from_to, names, nodes_of
 
 
 class Cause(NamedTuple):

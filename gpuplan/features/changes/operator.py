@@ -27,7 +27,7 @@ from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.kinds import differing_keys
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, from_to, listed, names, of
 from gpuplan.features.changes.nodes import all_pods, impact_of_all
 from gpuplan.features.changes.operands import (
     NO_LONGER,
@@ -38,7 +38,6 @@ from gpuplan.features.changes.operands import (
     with_pods,
 )
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import from_to, listed, names
 
 
 def operator_changes(step: Step) -> Iterator[Change]:

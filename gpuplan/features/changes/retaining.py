@@ -36,7 +36,7 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.plugin_configs import configuration, key_of
 from gpuplan.compiler.planning.pools import hangs_on_retained
 from gpuplan.features.changes.evidence import Evidence
-from gpuplan.features.changes.keeping import is_needed, letting_go
+from gpuplan.features.changes.orders import is_needed, letting_go
 from gpuplan.features.changes.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
 from gpuplan.features.changes.step import Step
 

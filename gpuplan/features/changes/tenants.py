@@ -13,10 +13,19 @@ from gpuplan.compiler.planning.pods import Defaults, defaults_of
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
 from gpuplan.features.changes.fields import changes_by_row
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, of
+from gpuplan.features.changes.model import (
+    NOTHING_RUNS,
+    REVERT,
+    Change,
+    GrantChange,
+    amount,
+    fate_of_queues,
+    from_to,
+    names,
+    of,
+)
 from gpuplan.features.changes.nodes import grants, pods_of, quotas
 from gpuplan.features.changes.step import Step, changes_of, successors
-from gpuplan.features.changes.wording import amount, fate_of_queues, from_to, names
 
 
 def tenant_changes(step: Step) -> Iterator[Change]:

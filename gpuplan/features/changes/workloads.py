@@ -30,9 +30,8 @@ from gpuplan.compiler.policy.models import (
     Workspace,
 )
 from gpuplan.features.changes.hand_written import folder_of
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, ObjectChange, of
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, ObjectChange, names, of
 from gpuplan.features.changes.step import Step, changes_of, successors
-from gpuplan.features.changes.wording import names
 
 
 def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iterator[Change]:

@@ -25,11 +25,11 @@ from gpuplan.features.changes.checks.places import (
     sharing_of,
 )
 from gpuplan.features.changes.meanwhile import without_file
+from gpuplan.features.changes.model import division, from_to, verb, who_names
 from gpuplan.features.changes.nodes import Departure, departures
 from gpuplan.features.changes.orders import dangling
 from gpuplan.features.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import division, from_to, verb, who_names
 
 RETAIN: Final = "gpuplan retain --write"
 

@@ -12,8 +12,17 @@ from gpuplan.compiler.checks.wording import number, total_text
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_applier
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
-from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
-from gpuplan.features.changes.rollouts import Action, Edit, Proposal, mps_configs
+from gpuplan.features.changes.rollouts import (
+    Action,
+    Edit,
+    Proposal,
+    Refusal,
+    RolloutPlan,
+    RolloutStep,
+    Shortage,
+    StepKind,
+    mps_configs,
+)
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.markdown import escape, fenced, markdown_table

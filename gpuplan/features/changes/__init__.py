@@ -16,8 +16,7 @@ if TYPE_CHECKING:
         compare_platforms as compare_platforms,
     )
     from gpuplan.features.changes.costs import CostChange as CostChange
-    from gpuplan.features.changes.kinds import locked_fields as locked_fields
-    from gpuplan.features.changes.node_rules import class_of_labels as class_of_labels
+    from gpuplan.features.changes.kinds import class_of_labels as class_of_labels, locked_fields as locked_fields
     from gpuplan.features.changes.objects import compare_objects as compare_objects
     from gpuplan.features.changes.views.diff import (
         CLASS_MEANINGS as CLASS_MEANINGS,
@@ -32,8 +31,7 @@ __getattr__ = face(
     {
         "comparing": ("Diff", "Platform", "Side", "SideKind", "compare", "compare_platforms"),
         "costs": ("CostChange",),
-        "kinds": ("locked_fields",),
-        "node_rules": ("class_of_labels",),
+        "kinds": ("class_of_labels", "locked_fields"),
         "objects": ("compare_objects",),
         "views.diff": ("CLASS_MEANINGS", "cost_change_as_data", "costs_of", "diff_as_data", "verdict"),
     },

@@ -43,7 +43,6 @@ from gpuplan.features.changes.costs import CostChange, cost_change
 from gpuplan.features.changes.model import Change, ObjectChange, Wait
 from gpuplan.features.changes.objects import compare_objects, in_order
 from gpuplan.features.changes.orders import BadOrder, bad_orders, concerns_nodes
-from gpuplan.features.changes.places import is_of
 from gpuplan.features.changes.revisions import (
     Revision,
     find_revision,
@@ -55,7 +54,7 @@ from gpuplan.features.changes.revisions import (
 )
 from gpuplan.features.changes.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.features.changes.states import ClusterState, compare as compare_states
-from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.step import Step, is_of
 
 if TYPE_CHECKING:
     from gpuplan.compiler.pipeline import Report

@@ -1,4 +1,4 @@
-"""The effects of a change of policy on a running platform: values that views show and CI judges, and their turns of phrase."""
+"""The effects of a change of policy on a running platform, as values that views show, and their turns of phrase."""
 
 from __future__ import annotations
 

@@ -24,25 +24,23 @@ from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.features.changes.kinds import (
+    Counts,
+    Names,
     Pair,
+    Rule,
     class_of,
+    class_of_kept_rules,
+    class_of_labels,
+    class_of_rules,
     class_of_settings,
     class_of_stage,
     is_of_number,
+    rule_of_group,
+    rules_of,
     runs_mps,
     stage_of,
 )
 from gpuplan.features.changes.model import ObjectChange
-from gpuplan.features.changes.node_rules import (
-    Counts,
-    Names,
-    Rule,
-    class_of_kept_rules,
-    class_of_labels,
-    class_of_rules,
-    rule_of_group,
-    rules_of,
-)
 
 Key = tuple[str, Identity]
 """The folder and the object."""

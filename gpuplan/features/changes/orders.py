@@ -5,7 +5,7 @@ own, each synced by itself, and of each label the last rule's value holds. Where
 objects, or somebody else's, none is taken away. What is pruned stays until a person says so, which is as if it were not
 synced yet.
 
-A document `Retained` has a pool's earlier rule stay beside that of the pool which lets its nodes go, in the same folder.
+A document `Retained` has a pool's earlier rule stay beside that of the pool that lets its nodes go, in one folder.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import ClusterMigStrategy, NodeLabels
-from gpuplan.features.changes.labelling import LabelRule, NodeClass, classes
 from gpuplan.features.changes.meanwhile import Published, is_label_gone_between, may_labels_come_first, published_by
 from gpuplan.features.changes.model import NodeImpact, amount
-from gpuplan.features.changes.nodes import Transition, departures, moves, transitions
+from gpuplan.features.changes.nodes import LabelRule, NodeClass, Transition, classes, departures, moves, transitions
 from gpuplan.features.changes.step import Step
 
 Synced = frozenset[str]

@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.fields import changes_by_row
+from gpuplan.features.changes.kinds import class_of_boards
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.features.changes.model import (
     NOTHING_RUNS,
@@ -43,7 +44,6 @@ from gpuplan.features.changes.model import (
     verb,
     who_names,
 )
-from gpuplan.features.changes.node_rules import class_of_boards
 from gpuplan.features.changes.nodes import (
     Arrival,
     Departure,
@@ -56,7 +56,7 @@ from gpuplan.features.changes.nodes import (
     pods_on,
     transitions,
 )
-from gpuplan.features.changes.operands import swaps_drivers
+from gpuplan.features.changes.operator import swaps_drivers
 from gpuplan.features.changes.orders import hangs_on_order
 from gpuplan.features.changes.step import Step, changes_of
 

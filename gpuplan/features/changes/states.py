@@ -37,16 +37,20 @@ from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.features.changes import clusters
 from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
-from gpuplan.features.changes.hand_written import folder_of, hand_written_changes, retained_changes
+from gpuplan.features.changes.hand_written import (
+    folder_of,
+    gpu_changes,
+    hand_written_changes,
+    layout_changes,
+    retained_changes,
+)
 from gpuplan.features.changes.kinds import locked_fields, stage_of
-from gpuplan.features.changes.layouts import gpu_changes, layout_changes
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange, Wait
 from gpuplan.features.changes.nodes import count_by_rule
 from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.features.changes.operator import operator_changes
-from gpuplan.features.changes.places import Edits, is_of
 from gpuplan.features.changes.pools import pool_changes
-from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.step import Edits, Step, is_of
 from gpuplan.features.changes.tenants import priority_changes, tenant_changes
 from gpuplan.features.changes.workloads import workload_changes
 

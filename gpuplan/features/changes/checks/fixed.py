@@ -28,7 +28,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pods import volumes_of
 from gpuplan.compiler.policy.models import Install, NodeLabels
-from gpuplan.features.changes.checks.places import earlier, name_of_cluster
+from gpuplan.features.changes.checks.nodes import earlier, name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers
 from gpuplan.features.changes.evidence import Lack
 from gpuplan.features.changes.kinds import locked_fields

@@ -27,8 +27,15 @@ from gpuplan.compiler.planning.plan import (
     TimeSlicing,
     Total,
 )
-from gpuplan.features.changes.checks.nodes import RETAIN
-from gpuplan.features.changes.checks.places import chosen_by, labelled, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.features.changes.checks.nodes import (
+    RETAIN,
+    chosen_by,
+    labelled,
+    name_of_cluster,
+    pods_note,
+    pods_on,
+    sharing_of,
+)
 from gpuplan.features.changes.model import amount, division, from_to, verb, who_names
 from gpuplan.features.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.features.changes.orders import FILES, Files, Hazard, bad_orders, syncers_of, without_labels

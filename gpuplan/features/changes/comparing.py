@@ -324,14 +324,7 @@ def compare_platforms(
     objects = () if is_broken else found.objects
     waiting = () if is_broken else found.waits
     impacts = tuple(
-        _impact(
-            change,
-            old.get(change.cluster),
-            new.get(change.cluster),
-            pods,
-            [wait for wait in waiting if wait.cluster == change.cluster],
-        )
-        for change in changes
+        _impact(change, old.get(change.cluster), new.get(change.cluster), pods, waiting) for change in changes
     )
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
@@ -549,9 +542,10 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
 
 
 def _impact(
-    change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waiting: Sequence[Wait]
+    change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waits: Sequence[Wait]
 ) -> Impact:
-    """A folder that is gone has no applier. ``waiting`` are the Applications of the cluster that wait."""
+    """A folder that is gone has no applier. ``waits`` are those of all clusters."""
+    waiting = [wait for wait in waits if wait.cluster == change.cluster]
     gone = {wait.folder for wait in waiting if wait.left}
     synced = [folder for folder in change.folders if folder not in gone]
     appliers = tuple(found for folder in synced if new and (found := find_applier(new, folder)))

@@ -36,7 +36,7 @@ from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_departure, class_of_stage
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, division, from_to, names, of, who_names
-from gpuplan.features.changes.nodes import impact
+from gpuplan.features.changes.nodes import impact, patterns_of
 from gpuplan.features.changes.step import Step, changes_of, means_same, successors
 
 _RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
@@ -118,7 +118,24 @@ def hand_written_changes(step: Step) -> Iterator[Change]:
     for key in {**old, **new}:
         one, other = old.get(key, []), new.get(key, [])
         if [_content(item.body) for item in one] != [_content(item.body) for item in other]:
-            yield _document(step, key, one, other)
+            stage, identity = key
+            verb = "is added" if not one else "is removed" if not other else "changes"
+            is_kustomization = identity.kind in _KUSTOMIZATIONS
+            what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
+            at = (other or one)[0].at
+            document = document_of(at)
+            components = (*step.before.components, *step.after.components)
+            found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
+            folder = next((folder_of(item) for item in found if item.part is not None), stage)
+            yield _change(
+                step,
+                stage,
+                class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, one, other)),
+                f"hand-written {what} {verb}",
+                f"objects of the folder {folder} differ",
+                folder,
+                at,
+            )
 
 
 _Key = tuple[str, Identity]
@@ -138,27 +155,6 @@ def _content(body: object) -> object:
     resources = body.get("resources")
     remote = [item for item in resources if "://" in str(item)] if isinstance(resources, list) else resources
     return {**body, "resources": remote}
-
-
-def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
-    stage, identity = key
-    verb = "is added" if not old else "is removed" if not new else "changes"
-    is_kustomization = identity.kind in _KUSTOMIZATIONS
-    what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
-    at = (new or old)[0].at
-    document = document_of(at)
-    components = (*step.before.components, *step.after.components)
-    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
-    folder = next((folder_of(item) for item in found if item.part is not None), stage)
-    return _change(
-        step,
-        stage,
-        class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, old, new)),
-        f"hand-written {what} {verb}",
-        f"objects of the folder {folder} differ",
-        folder,
-        at,
-    )
 
 
 def folder_of(component: Component) -> str:
@@ -269,9 +265,7 @@ def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:
     if nodes.names:
         return all(any(has_node(pool.nodes, name) for pool in pools) for name in nodes.names)
     pattern = find_pattern(nodes.name_pattern)
-    found = (find_pattern(pool.nodes.name_pattern) for pool in pools)
-    patterns = tuple(one for one in found if one is not None)
-    return pattern is None or find_other_name(pattern, patterns) is None
+    return pattern is None or find_other_name(pattern, patterns_of(pools)) is None
 
 
 def _class_of_retained(step: Step, old: Retained | None, new: Retained | None) -> ChangeClass:

@@ -1,4 +1,4 @@
-"""The class of a change of a Kubernetes object, by its kind and the fields that differ, and of rules that label nodes."""
+"""The classes of changes of Kubernetes objects, by kind and by field, and those of rules that label nodes."""
 
 from __future__ import annotations
 
@@ -282,14 +282,13 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
 def _have_its_boards(rule: Rule, others: Sequence[Rule]) -> bool:
     """Whether nodes that are chosen by their boards are in another rule so, or all that are counted by their names."""
     takers = [other for other in others if not other.boards or rule.boards <= other.boards]
-    if any(other.are_by_board and _has_but(other, rule, takers) for other in takers):
+    if any(
+        other.are_by_board
+        and all(any(taker.has(name) for taker in takers) for name in other.exceptions - rule.exceptions)
+        for other in takers
+    ):
         return True
     return rule.size is not None and sum(other.size or 0 for other in takers if other.key) >= rule.size
-
-
-def _has_but(other: Rule, rule: Rule, takers: Sequence[Rule]) -> bool:
-    """Whether what it leaves out is in one of the others."""
-    return all(any(taker.has(name) for taker in takers) for name in other.exceptions - rule.exceptions)
 
 
 def _are_other_boards(old: frozenset[str], new: frozenset[str]) -> bool:

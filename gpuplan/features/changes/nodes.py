@@ -18,7 +18,6 @@ from gpuplan.compiler.planning.node_patterns import (
     find_other_name,
     find_pattern,
     has_node,
-    parse,
 )
 from gpuplan.compiler.planning.plan import Amount, DynamicMig, Fraction, Nodes, Plan, Pool, Quota, Stage, Tenant, Unit
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
@@ -110,7 +109,7 @@ def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iter
         yield Arrival(part, impact(part.nodes), None)  # which nodes have the board, nobody has said
         return
     pattern = find_pattern(part.nodes.name_pattern)
-    if pattern is not None and find_other_name(pattern, _patterns(stay)) is not None:
+    if pattern is not None and find_other_name(pattern, patterns_of(stay)) is not None:
         named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
         yield Arrival(part, NodeImpact(max(0, part.nodes.count - named), (), part.nodes.name_pattern), None)
 
@@ -124,7 +123,7 @@ def _by_pool(names: Iterable[str], pools: Sequence[Pool]) -> Iterator[tuple[Pool
     return ((pool, _named(known)) for pool, known in found.values())
 
 
-def _patterns(pools: Iterable[Pool | None]) -> tuple[NodePattern, ...]:
+def patterns_of(pools: Iterable[Pool | None]) -> tuple[NodePattern, ...]:
     found = (find_pattern(pool.nodes.name_pattern) for pool in pools if pool is not None)
     return tuple(pattern for pattern in found if pattern is not None)
 
@@ -177,7 +176,7 @@ def _boards(pool: Pool) -> frozenset[str]:
 
 def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> Iterator[Departure]:
     """To other pools, and for none: as many as there are if any may, and of those with names what is left."""
-    pattern, kept = find_pattern(pool.nodes.name_pattern), _patterns([successor])
+    pattern, kept = find_pattern(pool.nodes.name_pattern), patterns_of([successor])
     if pattern is None:
         yield from [Departure(None, impact(pool.nodes))] if successor is None else []
         return
@@ -194,7 +193,7 @@ def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> It
     if successor is not None and successor.nodes.names:
         left -= sum(has_node(pool.nodes, name) for name in successor.nodes.names)
         yield from [Departure(None, NodeImpact(left, (), pool.nodes.name_pattern))] if left > 0 else []
-    elif find_other_name(pattern, _patterns([successor, *takers])) is not None:
+    elif find_other_name(pattern, patterns_of([successor, *takers])) is not None:
         yield Departure(None, impact(pool.nodes))
 
 
@@ -421,8 +420,8 @@ def _common_name(rule: LabelRule, pattern: NodePattern, other: LabelRule) -> str
     moved = {*rule.nodes.moved, *other.nodes.moved}
     if name not in moved:
         return name
-    exceptions = (parse(known.replace(".", r"\.")) for known in sorted(moved))
-    return find_other_name(pattern, tuple(found for found in exceptions if isinstance(found, NodePattern)))
+    exceptions = (find_pattern(known.replace(".", r"\.")) for known in sorted(moved))
+    return find_other_name(pattern, tuple(filter(None, exceptions)))
 
 
 # --- Finding rules -----------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.kinds import differing_keys
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, NodeImpact, from_to, listed, names, nodes_of, of
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, from_to, listed, names, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, impact, impact_of_all, pods_on
 from gpuplan.features.changes.step import Step
 
@@ -206,7 +206,10 @@ _NO_NODES: Final = "the operator is set up; there are no nodes yet"
 
 def _pods_restart(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -> Iterator[Change]:
     """Yield the restarts on nodes that no earlier change says."""
-    nodes = _nodes(step, causes, shared)
+    wheres = {roll.operand.where for cause in causes for roll in cause.rolls or ()}
+    is_everywhere = Where.ALL in wheres or any(cause.rolls is None for cause in causes)
+    pools = step.after.pools if is_everywhere else _divisible(step)
+    nodes = impact_of_all(part for pool in pools for part in _beside(pool, shared))
     if not causes or (nodes is None and shared):
         return
     pauses = any(cause.rolls is None or _has(cause, Restart.PAUSES) for cause in causes)
@@ -227,13 +230,6 @@ def _pods_restart(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -
         nodes=nodes,
         daemon_sets=_daemon_sets(causes),
     )
-
-
-def _nodes(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -> NodeImpact | None:
-    wheres = {roll.operand.where for cause in causes for roll in cause.rolls or ()}
-    is_everywhere = Where.ALL in wheres or any(cause.rolls is None for cause in causes)
-    pools = step.after.pools if is_everywhere else _divisible(step)
-    return impact_of_all(part for pool in pools for part in _beside(pool, shared))
 
 
 def _beside(pool: Pool, shared: Sequence[Pool]) -> Sequence[Pool]:

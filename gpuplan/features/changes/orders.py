@@ -482,9 +482,6 @@ class _Short(Value):
     steady: int
     ways: tuple[_Way, ...]
 
-    def with_others(self, steady: int) -> _Short:
-        return _Short(self.pool, self.resource, steady, self.ways)
-
     def capacity(self, synced: Synced) -> int:
         return self.steady + sum(_units(way, synced, self.pool, self.resource) for way in self.ways)
 
@@ -606,16 +603,11 @@ def without_labels(step: Step) -> Iterator[BadOrder]:
 
 def handed_over(step: Step) -> Iterator[tuple[Pool, Transition]]:
     """The nodes that have another pool afterwards, or their pool another name: each with the pool that they had."""
-    return ((old, moved) for old, moved in moved_nodes(step) if old.name != moved.after.name)
-
-
-def moved_nodes(step: Step) -> Iterator[tuple[Pool, Transition]]:
-    """All nodes that have a pool before and after, with the one before."""
     for old, new in step.pools:
         if old is not None:
             found = [*(transitions(old, new) if new is not None else ())]
             found += (moved for leaving in departures(step, old, new) for moved in moves(old, leaving))
-            yield from ((old, moved) for moved in found)
+            yield from ((old, moved) for moved in found if old.name != moved.after.name)
 
 
 def hangs_on_order(step: Step, moved: Transition) -> bool:

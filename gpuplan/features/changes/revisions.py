@@ -223,26 +223,26 @@ class GitTree:
 
     def _list(self, way: Sequence[str], entry: _Item) -> Mapping[str, _Item]:
         if entry.is_submodule:
-            raise self._is_submodule(way)
+            raise GpuplanError(
+                f"`{_shown(way)}` is a submodule at `{self._name}`, and only what is in the commit itself is read",
+                "check that revision out, with its submodules, in a folder of its own: `--against ./DIR`",
+            )
         if entry.digest not in self._known:
-            self._known[entry.digest] = self._parse(way, self._data(way, entry, "tree", _LARGEST_TREE))
+            found: dict[str, _Item] = {}
+            for mode, raw, digest in self._split(way, self._data(way, entry, "tree", _LARGEST_TREE)):
+                name = os.fsdecode(raw)
+                if not raw:
+                    raise self._trouble("has an entry without a name", way)
+                if raw in (b".", b"..") or raw.lower() == b".git" or b"/" in raw or len(raw) > LONGEST_NAME:
+                    raise self._trouble("has an entry whose name no checkout could have", (*way, name))
+                item = _read_mode(int(mode, 8), digest.hex())
+                if item is None:
+                    raise self._trouble(f"has an entry of mode {mode.decode()}, which Git does not know", (*way, name))
+                if name in found:
+                    raise self._trouble("has two entries of one name", (*way, name))
+                found[name] = item
+            self._known[entry.digest] = found
         return self._known[entry.digest]
-
-    def _parse(self, way: Sequence[str], data: bytes) -> Mapping[str, _Item]:
-        found: dict[str, _Item] = {}
-        for mode, raw, digest in self._split(way, data):
-            name = os.fsdecode(raw)
-            if not raw:
-                raise self._trouble("has an entry without a name", way)
-            if raw in (b".", b"..") or raw.lower() == b".git" or b"/" in raw or len(raw) > LONGEST_NAME:
-                raise self._trouble("has an entry whose name no checkout could have", (*way, name))
-            item = _read_mode(int(mode, 8), digest.hex())
-            if item is None:
-                raise self._trouble(f"has an entry of mode {mode.decode()}, which Git does not know", (*way, name))
-            if name in found:
-                raise self._trouble("has two entries of one name", (*way, name))
-            found[name] = item
-        return found
 
     def _split(self, way: Sequence[str], data: bytes) -> Sequence[tuple[bytes, bytes, bytes]]:
         """The modes, names and digests of a tree."""
@@ -274,12 +274,6 @@ class GitTree:
         return GpuplanError(
             f"commit {self._commit[:SHORT]} {fault}: `{_shown(way)}`",
             "`git fsck` says more; no `git commit` makes such a thing, so do not merge what comes with it",
-        )
-
-    def _is_submodule(self, way: Sequence[str]) -> GpuplanError:
-        return GpuplanError(
-            f"`{_shown(way)}` is a submodule at `{self._name}`, and only what is in the commit itself is read",
-            "check that revision out, with its submodules, in a folder of its own: `--against ./DIR`",
         )
 
 

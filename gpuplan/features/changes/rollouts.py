@@ -26,7 +26,7 @@ from gpuplan.compiler.pipeline import Report, validate, writing
 from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
-from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, NodePattern, parse
+from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, find_pattern
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -41,7 +41,6 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     Retained,
     RetainedDevicePluginConfig,
-    RetainedLayout,
     Sharing,
     TimeSlicing,
     Total,
@@ -53,6 +52,7 @@ from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
 from gpuplan.features.changes import retaining
+from gpuplan.features.changes.evidence import named_by
 from gpuplan.features.changes.revisions import find_revision, is_in_git, read_revision
 
 
@@ -189,7 +189,17 @@ def plan_rollout(
         return Refusal(pool, target, clash, ())
     legs = tuple(_legs(pool, home, aim, nodes))
     guarantees = {total.unit.name: total for total in totals if total.pool.name == pool.name}
-    if shortages := _shortages(legs, guarantees):
+    # The units that fall below their guarantees when nodes go one by one, each where it is worst.
+    worst: dict[str, Shortage] = {}
+    for leg in legs:
+        for gone in range(len(leg.nodes)):
+            capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.at_goal + gone)
+            for name, total in guarantees.items():
+                left = capacity[name]
+                if left < total.guaranteed and (name not in worst or left < worst[name].left):
+                    holders = ((tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed)
+                    worst[name] = Shortage(name, left, total.guaranteed, gone, tuple(holders))
+    if shortages := tuple(worst.values()):
         return Refusal(pool, target, None, shortages)
     way = _Way(pool, home, aim, target, defined)
     return RolloutPlan(pool, target, max_unavailable, tuple(_steps(way, legs, max_unavailable, guarantees)))
@@ -226,20 +236,6 @@ def _capacity(leg: _Leg, at_source: int, at_goal: int) -> Counter[str]:
     for part, count in ((leg.source, at_source), (leg.goal, at_goal)):
         found.update({unit.name: unit.per_node * count for unit in part.units})
     return found
-
-
-def _shortages(legs: Sequence[_Leg], guarantees: Mapping[str, Total]) -> tuple[Shortage, ...]:
-    """The units that fall below their guarantees when nodes go one by one, each where it is worst."""
-    worst: dict[str, Shortage] = {}
-    for leg in legs:
-        for gone in range(len(leg.nodes)):
-            capacity = _capacity(leg, len(leg.nodes) - gone - 1, leg.at_goal + gone)
-            for name, total in guarantees.items():
-                left = capacity[name]
-                if left < total.guaranteed and (name not in worst or left < worst[name].left):
-                    holders = ((tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed)
-                    worst[name] = Shortage(name, left, total.guaranteed, gone, tuple(holders))
-    return tuple(worst.values())
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -362,16 +358,13 @@ def _batches(
     while sent < len(leg.nodes):
         at_source, at_goal = len(leg.nodes) - sent, leg.at_goal + sent
         sizes = range(min(max_unavailable, at_source), 1, -1)
-        size = next((size for size in sizes if _holds(_capacity(leg, at_source - size, at_goal), promised)), 1)
-        during = _capacity(leg, at_source - size, at_goal)
+        reduced = ((size, _capacity(leg, at_source - size, at_goal)) for size in sizes)
+        safe = (one for one in reduced if all(one[1][name] >= number for name, number in promised.items()))
+        size, during = next(safe, (1, _capacity(leg, at_source - 1, at_goal)))
         before, after = _capacity(leg, at_source, at_goal), _capacity(leg, at_source - size, at_goal + size)
         levels = (Level(name, before[name], during[name], after[name], promised.get(name, 0)) for name in before)
         yield leg.nodes[sent : sent + size], tuple(levels)
         sent += size
-
-
-def _holds(capacity: Counter[str], promised: Mapping[str, Amount]) -> bool:
-    return all(capacity[name] >= number for name, number in promised.items())
 
 
 class Wish(NamedTuple):
@@ -540,11 +533,11 @@ def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]
 
 def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
     """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
-    pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+    pattern = find_pattern(pool.nodes.name_pattern)
     for name, labels in _listed(listed):
         if pool.nodes.names:
             is_its = name in pool.nodes.names
-        elif isinstance(pattern, NodePattern):
+        elif pattern is not None:
             is_its = pattern.matches(name)
         else:
             is_its = labels is None or labels.get(POOL_LABEL) == pool.name
@@ -747,13 +740,8 @@ _RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 def _named_by(retained: Retained) -> Left | None:
     """Return the name that a document retains if labels of nodes name it, or None."""
-    match retained.what:
-        case RetainedDevicePluginConfig(spec=spec):
-            return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
-        case RetainedLayout(spec=layout):
-            return Left(MIG_CONFIG_LABEL, layout.config_name)
-        case _:
-            return None
+    label, value = named_by(retained.what)
+    return Left(label, str(value)) if label in _RETAINED_LABELS else None
 
 
 def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:

@@ -225,15 +225,12 @@ class Edits:
 
     def _order(self, key: _Key) -> Iterator[_Key]:
         if key[0] != "Cluster":
-            yield from self._referred(key)
+            for plan in reversed(self._plans):
+                for origin, part in _parts(plan):
+                    if (document := document_of(origin)) and _document_key(document) == key:
+                        yield from (_document_key(found) for found in map(document_of, _origins(part)) if found)
         yield from (other for other in self._found if other != key)
         yield key
-
-    def _referred(self, key: _Key) -> Iterator[_Key]:
-        for plan in reversed(self._plans):
-            for origin, part in _parts(plan):
-                if (document := document_of(origin)) and _document_key(document) == key:
-                    yield from (_document_key(found) for found in map(document_of, _origins(part)) if found)
 
 
 def is_of(plan: Plan, at: Origin) -> bool:

@@ -16,13 +16,10 @@ from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.manifests.kinds import Route, assume_kind
 from gpuplan.compiler.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     WORKLOAD_LABEL,
     Plan,
     Retained,
-    RetainedDevicePluginConfig,
-    RetainedLayout,
     RetainedNodes,
     RetainedObject,
 )
@@ -30,7 +27,7 @@ from gpuplan.compiler.planning.pods import volumes_of
 from gpuplan.compiler.policy.models import Install, NodeLabels
 from gpuplan.features.changes.checks.nodes import earlier, name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers
-from gpuplan.features.changes.evidence import Lack
+from gpuplan.features.changes.evidence import Lack, named_by
 from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.model import deletion, who_names
 from gpuplan.features.changes.step import Step
@@ -72,43 +69,28 @@ def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
 
 
 def _key(retained: Retained) -> tuple[str, object]:
-    match retained.what:
-        case RetainedLayout(spec=spec):
-            return MIG_CONFIG_LABEL, spec.config_name
-        case RetainedDevicePluginConfig(spec=plugin):
-            return DEVICE_PLUGIN_CONFIG_LABEL, plugin.key
-        case RetainedObject(spec=kept):
-            return "", identity_of(kept.manifest)
-        case RetainedNodes():
-            return "nodes", retained.name
+    return ("nodes", retained.name) if isinstance(retained.what, RetainedNodes) else named_by(retained.what)
 
 
 def _title(retained: Retained) -> str:
-    match retained.what:
-        case RetainedLayout(spec=spec):
-            return f"the entry `{spec.config_name}`"
-        case RetainedDevicePluginConfig(spec=plugin):
-            return f"the configuration `{plugin.key}`"
-        case RetainedObject(spec=kept):
-            identity = identity_of(kept.manifest)
-            return f"{identity.kind} `{identity.name}`"
-        case RetainedNodes(spec=nodes):
-            return f"what nodes keep of pool `{nodes.pool}`"
+    if isinstance(retained.what, RetainedNodes):
+        return f"what nodes keep of pool `{retained.what.spec.pool}`"
+    label, name = named_by(retained.what)
+    if isinstance(name, Identity):
+        return f"{name.kind} `{name.name}`"
+    return f"the {'entry' if label == MIG_CONFIG_LABEL else 'configuration'} `{name}`"
 
 
 def _is_made(retained: Retained, after: Plan) -> bool:
     """Whether the policies make it themselves, or nothing applies it."""
-    _, name = _key(retained)
-    match retained.what:
-        case RetainedLayout():
-            return name in mig_parted.configuration(after)["mig-configs"]
-        case RetainedDevicePluginConfig():
-            return name in device_plugin.configurations(after)
-        case RetainedObject():
-            made = (artifact for backend in backends() for artifact in backend.render(after))
-            return any(isinstance(artifact, Manifest) and artifact.identity == name for artifact in made)
-        case RetainedNodes():
-            return after.cluster.spec.node_labels is not NodeLabels.NFD
+    if isinstance(retained.what, RetainedNodes):
+        return after.cluster.spec.node_labels is not NodeLabels.NFD
+    label, name = named_by(retained.what)
+    if isinstance(name, Identity):
+        made = (artifact for backend in backends() for artifact in backend.render(after))
+        return any(isinstance(artifact, Manifest) and artifact.identity == name for artifact in made)
+    is_entry = label == MIG_CONFIG_LABEL
+    return name in (mig_parted.configuration(after)["mig-configs"] if is_entry else device_plugin.configurations(after))
 
 
 # --- Lists -------------------------------------------------------------------------------------------------------

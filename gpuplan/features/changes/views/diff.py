@@ -49,11 +49,11 @@ def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
         case "yaml":
             return to_yaml(diff_as_data(diff, theme))
         case "name":
-            return diff_names(diff)
+            return _names(diff)
         case "markdown":
-            return diff_markdown(diff, theme)
+            return _markdown(diff, theme)
         case _:
-            return diff_page(diff, theme)
+            return _page(diff, theme)
 
 
 # --- What is said ------------------------------------------------------------------------------------------------
@@ -69,7 +69,8 @@ class Fact(NamedTuple):
 def verdict(diff: Diff) -> str:
     """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
     changes = len(diff.impacts) + len(diff.objects)
-    costs = [text] if (text := summed_text(diff.costs.values())) else []
+    sums = [f"{month_text(amount, currency, '+')} {currency}" for currency, amount in _sums(diff).items()]
+    costs = [f"{joined(sums)} a month"] if sums else []
     if not changes:
         known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
         return f"{ChangeClass.NONE}: {', '.join((known, *costs))}"
@@ -156,9 +157,11 @@ def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
 def facts(impact: Impact) -> tuple[Fact, ...]:
     """Return the facts about a change, most urgent first."""
     change = impact.change
+    nodes = [nodes_text(change.nodes)] if change.nodes is not None else []
+    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
     found = (
         Fact("effect", (change.effect,)),
-        Fact("nodes", tuple(_node_lines(impact))),
+        Fact("nodes", ("; ".join((*nodes, *needs)),)),
         Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
         Fact("pods", tuple(_pod_lines(impact))),
         Fact("kept off", tuple(_outsider_lines(impact))),
@@ -177,15 +180,6 @@ def nodes_text(nodes: NodeImpact) -> str:
     if nodes.names:
         return f"{nodes.count}, among them {listing(nodes.names)}"
     return f"{nodes.count}, matching `{nodes.pattern}`" if nodes.pattern else str(nodes.count)
-
-
-def _node_lines(impact: Impact) -> Iterator[str]:
-    change = impact.change
-    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
-    if change.nodes is not None:
-        yield "; ".join((nodes_text(change.nodes), *needs))
-    elif needs:
-        yield "; ".join(needs)
 
 
 def _pod_lines(impact: Impact) -> Iterator[str]:
@@ -270,24 +264,21 @@ def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 def _wait_lines(wait: Wait) -> Iterator[str]:
-    name = wait.application
+    name, listed = wait.application, {items: listing([str(item) for item in items]) for items in wait[3:]}
     if wait.refused:
-        named = listing([str(item) for item in wait.refused])
         verb = "is" if len(wait.refused) == 1 else "are"
         delete = joined([deletion(item) for item in wait.refused])
         yield (
-            f"`{name}` changes nothing until {named} {verb} deleted or the commit is reverted: "
+            f"`{name}` changes nothing until {listed[wait.refused]} {verb} deleted or the commit is reverted: "
             f"once Argo CD has read the commit, {delete}"
         )
     if wait.pruned:
-        named = listing([str(item) for item in wait.pruned])
-        may_go = f"that {named} may go: `argocd app confirm-deletion {name}`"
+        may_go = f"that {listed[wait.pruned]} may go: `argocd app confirm-deletion {name}`"
         yield f"`{name}` takes no other commit until a person confirms {may_go}"
     if wait.ended:
-        named = listing([str(item) for item in wait.ended])
         verb = "has" if len(wait.ended) == 1 else "have"
         mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
-        yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
+        yield f"`{name}` takes no other commit until {listed[wait.ended]} {verb} ended; where that hangs, {mend}"
     if wait.left:
         by_hand = [item for item in wait.left if item.kind == "Namespace" or wait.folder == Stage.MONITORING]
         first = "".join(f"{deletion(item)}, then " for item in by_hand)  # the project allows them no more
@@ -300,13 +291,13 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     """Return the difference in a cluster's monthly cost, or nothing if there is none or it is not known."""
     change = diff.costs.get(cluster)
-    return tuple(cost_lines(change, MOST_LINES)) if change else ()
+    return tuple(_cost_lines(change)) if change else ()
 
 
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
-def diff_page(diff: Diff, theme: Theme) -> str:
+def _page(diff: Diff, theme: Theme) -> str:
     """The verdict, each cluster's changes, worst first, and what is found about the step itself."""
     change_class, _, rest = verdict(diff).partition(":")
     head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
@@ -394,7 +385,7 @@ def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
 
 
-def diff_names(diff: Diff) -> str:
+def _names(diff: Diff) -> str:
     """The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes them."""
     named = (impact.change.subject for impact in diff.impacts)
     lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
@@ -410,7 +401,7 @@ _FINDINGS_RESERVE: Final = 15_000
 _DETAILS_RESERVE: Final = 15_000
 
 
-def diff_markdown(diff: Diff, theme: Theme) -> str:
+def _markdown(diff: Diff, theme: Theme) -> str:
     """The verdict, a table of the changes with the worst of each cluster first, and each change folded up.
 
     What a policy says cannot become markup, a link or a mention.
@@ -510,8 +501,30 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
             "pods": diff.pods,
             "pods_are_exact": diff.knows_pods,
         },
-        "costs": sums_as_data(diff.costs.values()),
-        "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
+        "costs": [{"currency": currency, "change": money_as_data(amount)} for currency, amount in _sums(diff).items()],
+        "clusters": [
+            {
+                "name": name,
+                "class": diff.worst_of(name).value,
+                "nodes": diff.nodes_of(name),
+                "pods": diff.pods_of(name),
+                "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
+                "objects": [
+                    {
+                        "class": item.change_class.value,
+                        "verb": item.verb,
+                        "folder": item.folder,
+                        **item.identity._asdict(),
+                        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
+                    }
+                    for item in diff.objects
+                    if item.cluster == name
+                ],
+                "costs": cost_change_as_data(diff.costs.get(name)),
+                "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
+            }
+            for name in diff.clusters
+        ],
         "orders": [
             {
                 "cluster": bad.cluster,
@@ -544,29 +557,6 @@ def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
 
 def _findings_as_data(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
     return [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics]
-
-
-def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
-    return {
-        "name": name,
-        "class": diff.worst_of(name).value,
-        "nodes": diff.nodes_of(name),
-        "pods": diff.pods_of(name),
-        "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
-        "objects": [
-            {
-                "class": item.change_class.value,
-                "verb": item.verb,
-                "folder": item.folder,
-                **item.identity._asdict(),
-                "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
-            }
-            for item in diff.objects
-            if item.cluster == name
-        ],
-        "costs": cost_change_as_data(diff.costs.get(name)),
-        "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
-    }
 
 
 def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
@@ -630,23 +620,17 @@ _CONTRACT: Final = {
 }
 
 
-def summed_text(changes: Iterable[CostChange]) -> str:
-    """``+1,200.00 EUR a month`` in all clusters; empty where no difference is known."""
-    found = [f"{month_text(amount, currency, '+')} {currency}" for currency, amount in _sums(changes).items()]
-    return f"{joined(found)} a month" if found else ""
-
-
-def _sums(changes: Iterable[CostChange]) -> dict[str, Ratio]:
+def _sums(diff: Diff) -> dict[str, Ratio]:
     """Return the sum of the differences, by currency."""
     found: dict[str, Ratio] = {}
-    for change in changes:
+    for change in diff.costs.values():
         if change.total is not None:
             found[change.currency] = found.get(change.currency, Ratio(0)) + change.total.difference
     return dict(sorted(found.items()))
 
 
-def cost_lines(change: CostChange, most: int) -> Iterator[str]:
-    """Yield the differences in cost: in all, idle, by pool and by tenant. At most ``most`` of each are named."""
+def _cost_lines(change: CostChange) -> Iterator[str]:
+    """Yield the differences in cost: in all, idle, by pool and by tenant. Of each `MOST_LINES` are named."""
     currency = change.currency
     if change.total is None or change.idle is None:
         yield _without_difference(change)
@@ -654,8 +638,8 @@ def cost_lines(change: CostChange, most: int) -> Iterator[str]:
     yield f"{_amounts_text(change.total, currency)} {currency} a month"
     if change.idle.difference:
         yield f"idle: {_amounts_text(change.idle, currency)}"
-    yield from _named("pool", change.pools, currency, most)
-    yield from _named("tenant", change.tenants, currency, most)
+    yield from _named("pool", change.pools, currency)
+    yield from _named("tenant", change.tenants, currency)
     if change.left_out:
         are = "has" if len(change.left_out) == 1 else "have"
         yield f"without {listing(change.left_out)}, which {are} no price on a side"
@@ -666,14 +650,14 @@ def _amounts_text(amounts: AmountChange, currency: str) -> str:
     return f"{month_text(amounts.difference, currency, '+')}, from {before} to {after}"
 
 
-def _named(kind: str, changes: Mapping[str, AmountChange], currency: str, most: int) -> Iterator[str]:
+def _named(kind: str, changes: Mapping[str, AmountChange], currency: str) -> Iterator[str]:
     """The greatest differences first."""
     found = sorted(changes.items(), key=lambda change: (-abs(change[1].difference), change[0]))
-    for name, amounts in found[:most]:
+    for name, amounts in found[:MOST_LINES]:
         yield f"{kind} `{name}`: {_amounts_text(amounts, currency)}"
-    if len(found) > most:
-        rest = sum((amounts.difference for _, amounts in found[most:]), Ratio(0))
-        yield f"{len(found) - most} more {kind}s: {month_text(rest, currency, '+')}"
+    if len(found) > MOST_LINES:
+        rest = sum((amounts.difference for _, amounts in found[MOST_LINES:]), Ratio(0))
+        yield f"{len(found) - MOST_LINES} more {kind}s: {month_text(rest, currency, '+')}"
 
 
 def _without_difference(change: CostChange) -> str:
@@ -687,10 +671,6 @@ def _without_difference(change: CostChange) -> str:
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
-
-
-def sums_as_data(changes: Iterable[CostChange]) -> list[dict[str, Any]]:
-    return [{"currency": currency, "change": money_as_data(amount)} for currency, amount in _sums(changes).items()]
 
 
 def cost_change_as_data(change: CostChange | None) -> dict[str, Any] | None:

@@ -325,9 +325,8 @@ def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
 
 def _until_merged(plan: Plan) -> list[str]:
     """Return commands that end when the ClusterPolicy's owner has merged the file and mig-manager has restarted."""
-    cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
+    operator, file = plan.cluster.gpu_operator, f"out/{plan.cluster.name}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
     patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
-    file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
     return [
         f"until {patch} --patch-file {file} | grep -q '(no change)'; do sleep 30; done   # its owner merges the file",
         f"kubectl rollout status daemonset/nvidia-mig-manager -n {operator.namespace}",
@@ -415,27 +414,26 @@ def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
         "from": sharing_of(outcome.pool),
         "to": sharing_text(outcome.target.sharing),
         "safe": not isinstance(outcome, Refusal),
-        "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],
+        "steps": [
+            {
+                "step": index,
+                "kind": step.kind.value,
+                "nodes": list(step.nodes),
+                "moved": list(step.state.moved),
+                "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+                "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
+                "before": _before(proposal, step),
+                "apply": _apply(proposal, step),
+                "wait": _wait(proposal, step),
+                "after": _after(proposal, step),
+                "restarts_mps": list(mps_configs(proposal, step)),
+                "needs_person": False,
+                "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
+            }
+            for index, (step, edit) in enumerate(steps, start=1)
+        ],
         "refusal": _refusal(outcome) if isinstance(outcome, Refusal) else None,
         "left_over": [item._asdict() for item in proposal.left_over],
-    }
-
-
-def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict[str, Any]:
-    return {
-        "step": index,
-        "kind": step.kind.value,
-        "nodes": list(step.nodes),
-        "moved": list(step.state.moved),
-        "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
-        "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
-        "before": _before(proposal, step),
-        "apply": _apply(proposal, step),
-        "wait": _wait(proposal, step),
-        "after": _after(proposal, step),
-        "restarts_mps": list(mps_configs(proposal, step)),
-        "needs_person": False,
-        "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
     }
 
 

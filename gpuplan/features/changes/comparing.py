@@ -323,9 +323,7 @@ def compare_platforms(
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if is_broken else found.objects
     waiting = () if is_broken else found.waits
-    impacts = tuple(
-        _impact(change, old.get(change.cluster), new.get(change.cluster), pods, waiting) for change in changes
-    )
+    impacts = tuple(_impact(change, old, new, pods, waiting) for change in changes)
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
     costs = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}) if not is_broken)
@@ -542,9 +540,14 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
 
 
 def _impact(
-    change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waits: Sequence[Wait]
+    change: Change,
+    before: Mapping[str, Plan],
+    after: Mapping[str, Plan],
+    pods: Sequence[Pod] | None,
+    waits: Sequence[Wait],
 ) -> Impact:
     """A folder that is gone has no applier. ``waits`` are those of all clusters."""
+    old, new = before.get(change.cluster), after.get(change.cluster)
     waiting = [wait for wait in waits if wait.cluster == change.cluster]
     gone = {wait.folder for wait in waiting if wait.left}
     synced = [folder for folder in change.folders if folder not in gone]

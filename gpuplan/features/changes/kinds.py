@@ -216,12 +216,8 @@ def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next
     """Return the class for nodes that are chosen by their boards: some may leave, and others may come."""
     leave = bool(new) and not (old and old <= new)
     come = bool(old) and not (new and new <= old)
-    return worst(
-        (
-            class_of_departure(labels) if leave else ChangeClass.NONE,
-            class_of_arrival(next_labels) if come else ChangeClass.NONE,
-        )
-    )
+    found = [class_of_departure(labels)] * leave + [class_of_arrival(next_labels)] * come
+    return worst((ChangeClass.NONE, *found))
 
 
 _HASH: Final = regex(r".+-([0-9a-f]{8})")

@@ -124,26 +124,18 @@ Labels = frozenset[tuple[str, str]]
 """Labels of nodes that name an entry or a file of the operator, each with the name."""
 
 
-def differing(cluster: str, before: Written, after: Written, labels: Labels | None = None) -> Iterator[ObjectChange]:
+def differing(
+    cluster: str, all_before: Written, all_after: Written, labels: Labels | None = None
+) -> Iterator[ObjectChange]:
     """Every object that differs; one whose name changed with its content is one that changed.
 
     ``labels`` are all that nodes have, None where that is what the earlier rules say.
     """
-    old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
-    if old or new:
-        named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
-        sides = replace(before, objects=old, whole=before), replace(after, objects=new, whole=after)
-        yield from _differing(cluster, *sides, before, after, frozenset(named) if labels is None else labels)
-
-
-def _but_same(objects: Objects, others: Objects) -> Objects:
-    return {key: body for key, body in objects.items() if others.get(key) != body}
-
-
-def _differing(
-    cluster: str, before: Written, after: Written, all_before: Written, all_after: Written, named: Labels
-) -> Iterator[ObjectChange]:
-    """``before`` and ``after`` hold what differs, the others all there is."""
+    old, new = _but_same(all_before.objects, all_after.objects), _but_same(all_after.objects, all_before.objects)
+    before, after = replace(all_before, objects=old, whole=all_before), replace(all_after, objects=new, whole=all_after)
+    named = labels
+    if named is None:
+        named = frozenset(label for key, body in old.items() for label in _labels_of_nodes(key, body, all_before))
     new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before.objects}
     gone = {key[0] for key in before.objects if key not in after.objects}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
@@ -180,6 +172,10 @@ def _differing(
             was_in = was[0] if was else ""
             item = ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
             yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
+
+
+def _but_same(objects: Objects, others: Objects) -> Objects:
+    return {key: body for key, body in objects.items() if others.get(key) != body}
 
 
 # --- Configurations that nodes name ------------------------------------------------------------------------------

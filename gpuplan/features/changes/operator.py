@@ -68,7 +68,25 @@ def restarted(step: Step, causes: Sequence[Cause], setup: Setup) -> Iterator[Cha
         for cause in there
     ]
     if found := [cause for cause in moving if _has(cause, Restart.EVICTS)]:
-        yield _drivers_restart(step, found)
+        # A pod of the driver that is not of its DaemonSet's revision restarts, and pods that hold GPUs go before it.
+        # That is so for each change of its pod template, such as a toleration, unless the operator knows that what is
+        # installed stays the same (`Restart.EVICTS` in the catalog).
+        own = [cause for cause in found if cause.is_of_driver]
+        rolls = [roll for cause in found for roll in cause.rolls or () if roll.restart is Restart.EVICTS]
+        goes = any(roll.goes for roll in rolls)
+        yield Change(
+            *of(step.after, step.after.cluster, found[0].at),
+            ChangeClass.REPARTITION,
+            _texts(own) if own else f"drivers restart: {_texts(found)}",
+            "the driver's pods go from all nodes, and the driver with them: pods that hold GPUs must end first"
+            if goes
+            else "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
+            "reverting restarts the drivers again, in the same way",
+            nodes=impact_of_all(step.after.pools),
+            pods=all_pods(step.before),
+            needs_drain=True,
+            daemon_sets=tuple(dict.fromkeys(roll.operand.daemon_set for roll in rolls)),
+        )
     if mps := [cause for cause in moving if _has(cause, Restart.ENDS)]:
         yield _mps_restarts(step, mps)
     others = [
@@ -123,30 +141,6 @@ def _daemon_sets(causes: Sequence[Cause]) -> tuple[str, ...]:
 
 
 # --- The driver --------------------------------------------------------------------------------------------------
-
-
-def _drivers_restart(step: Step, causes: Sequence[Cause]) -> Change:
-    """A pod of the driver that is not of its DaemonSet's revision restarts, and pods that hold GPUs go before it.
-
-    That is so for each change of its pod template, such as a toleration, unless the operator knows that what is
-    installed stays the same (`Restart.EVICTS` in the catalog).
-    """
-    own = [cause for cause in causes if cause.is_of_driver]
-    rolls = [roll for cause in causes for roll in cause.rolls or () if roll.restart is Restart.EVICTS]
-    goes = any(roll.goes for roll in rolls)
-    return Change(
-        *of(step.after, step.after.cluster, causes[0].at),
-        ChangeClass.REPARTITION,
-        _texts(own) if own else f"drivers restart: {_texts(causes)}",
-        "the driver's pods go from all nodes, and the driver with them: pods that hold GPUs must end first"
-        if goes
-        else "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
-        "reverting restarts the drivers again, in the same way",
-        nodes=impact_of_all(step.after.pools),
-        pods=all_pods(step.before),
-        needs_drain=True,
-        daemon_sets=tuple(dict.fromkeys(roll.operand.daemon_set for roll in rolls)),
-    )
 
 
 # --- MPS ---------------------------------------------------------------------------------------------------------

@@ -51,8 +51,7 @@ from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differ
 from gpuplan.features.changes.operator import operator_changes
 from gpuplan.features.changes.pools import pool_changes
 from gpuplan.features.changes.step import Edits, Step, is_of
-from gpuplan.features.changes.tenants import priority_changes, tenant_changes
-from gpuplan.features.changes.workloads import workload_changes
+from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
 
 
 class ClusterState(NamedTuple):

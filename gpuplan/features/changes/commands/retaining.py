@@ -54,8 +54,14 @@ def retain(
         document for document in retention.leftovers if prune and document.is_ours and (is_guess or document.may_go)
     ]
     if write:
-        if not without_evidence:
-            _refuse_to_guess(pruned)
+        unseen = [] if without_evidence else [document for document in pruned if not document.may_go]
+        if unseen:
+            more = f", nor {len(unseen) - 1} more" if len(unseen) > 1 else ""
+            raise GpuplanError(
+                f"policies do not say whether nodes still need {unseen[0].title}{more}; so nothing was deleted",
+                "pass the nodes: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`; or look at "
+                "what `gpuplan retain --prune` says, and add `--without-evidence`",
+            )
         _create(terminal.root, retention)
         for document in pruned:
             writing.remove(terminal.root, document.path)
@@ -74,18 +80,6 @@ def write_missing(terminal: Terminal, clusters: Sequence[str]) -> None:
     _create(terminal.root, retention)
     if retention.missing:
         terminal.say(written(retention))
-
-
-def _refuse_to_guess(pruned: Sequence[Leftover]) -> None:
-    """Stop before anything is deleted that nodes may still name."""
-    if unseen := [document for document in pruned if not document.may_go]:
-        raise GpuplanError(
-            f"policies do not say whether nodes still need {unseen[0].title}"
-            + (f", nor {len(unseen) - 1} more" if len(unseen) > 1 else "")
-            + "; so nothing was deleted",
-            "pass the nodes: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`; or look at what "
-            "`gpuplan retain --prune` says, and add `--without-evidence`",
-        )
 
 
 def _create(root: Path, retention: retaining.Retention) -> None:

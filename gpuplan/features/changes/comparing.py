@@ -38,20 +38,11 @@ from gpuplan.compiler.pipeline.output import Staleness, cluster_of, compare_comm
 from gpuplan.compiler.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import UNREAD, Plan
-from gpuplan.features.changes import checks as step_checks
+from gpuplan.features.changes import checks as step_checks, revisions
 from gpuplan.features.changes.costs import CostChange, cost_change
 from gpuplan.features.changes.model import Change, ObjectChange, Wait
 from gpuplan.features.changes.objects import compare_objects, in_order
 from gpuplan.features.changes.orders import BadOrder, bad_orders, concerns_nodes
-from gpuplan.features.changes.revisions import (
-    Revision,
-    find_revision,
-    find_written,
-    get_merge_base,
-    get_revision,
-    is_in_git,
-    read_revision,
-)
 from gpuplan.features.changes.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.features.changes.states import ClusterState, compare as compare_states
 from gpuplan.features.changes.step import Step, is_of
@@ -83,7 +74,7 @@ class Side(NamedTuple):
     kind: SideKind
     name: str
     folder: Path
-    revision: Revision | None = None
+    revision: revisions.Revision | None = None
 
     @classmethod
     def work_tree(cls, root: Path) -> Side:
@@ -250,9 +241,11 @@ def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, S
                 f"write `{span}..HEAD`, or `--against {span}` for the working tree",
             )
         first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
-        earlier = get_merge_base(root, first, second) if dots == "..." else get_revision(root, first)
-        return _at(root, earlier), _at(root, get_revision(root, second))
-    return (_side(root, against) if against else _at(root, get_revision(root, HEAD))), Side.work_tree(root)
+        earlier = (
+            revisions.get_merge_base(root, first, second) if dots == "..." else revisions.get_revision(root, first)
+        )
+        return _at(root, earlier), _at(root, revisions.get_revision(root, second))
+    return (_side(root, against) if against else _at(root, revisions.get_revision(root, HEAD))), Side.work_tree(root)
 
 
 def compare(
@@ -439,7 +432,7 @@ def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = 
 _SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 
 
-def _at(root: Path, revision: Revision) -> Side:
+def _at(root: Path, revision: revisions.Revision) -> Side:
     return Side(SideKind.REVISION, revision.name, root, revision)
 
 
@@ -447,20 +440,20 @@ def _side(root: Path, name: str) -> Side:
     """A revision, or a folder; what could be either has to be said more clearly."""
     if name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/"):
         return _folder(name)
-    revision = find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
+    revision = revisions.find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
     if revision is not None and Path(name).is_dir():
         raise GpuplanError(
             f"`{name}` is both a revision and a folder", f"write `./{name}` for the folder, `{name}^0` for the revision"
         )
     if revision is not None:
         return _at(root, revision)
-    return _folder(name) if Path(name).is_dir() else _at(root, get_revision(root, name))
+    return _folder(name) if Path(name).is_dir() else _at(root, revisions.get_revision(root, name))
 
 
 def _has_git(root: Path, name: str) -> bool:
     """Whether to ask git at all: a folder can be compared without it."""
     try:
-        return is_in_git(root)
+        return revisions.is_in_git(root)
     except GpuplanError:
         if Path(name).is_dir():
             return False
@@ -487,7 +480,7 @@ def read_side(side: Side, clusters: Sequence[str]) -> Platform:
         built = (name for name in find_folders(side.folder, ".") if name not in TOOLS)
         return Platform(side, tuple(name for name in built if not clusters or name in clusters), None)
     if side.revision is not None:
-        return Platform.of(side, read_revision(side.folder, side.revision, clusters))
+        return Platform.of(side, revisions.read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if not known or (clusters and not chosen):
@@ -582,7 +575,7 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
         return platform
     if side.revision is None:
         return platform._replace(staleness=compare_written(side.folder, OUT, tree, scope(platform.clusters)))
-    blobs = find_written(side.folder, side.revision, OUT)
+    blobs = revisions.find_written(side.folder, side.revision, OUT)
     return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 

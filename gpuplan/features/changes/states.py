@@ -34,16 +34,9 @@ from gpuplan.compiler.planning.linking import Linked
 from gpuplan.compiler.planning.node_list import Node
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
-from gpuplan.features.changes import clusters
+from gpuplan.features.changes import clusters, hand_written
 from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
-from gpuplan.features.changes.hand_written import (
-    folder_of,
-    gpu_changes,
-    hand_written_changes,
-    layout_changes,
-    retained_changes,
-)
 from gpuplan.features.changes.kinds import locked_fields, stage_of
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange, Wait
 from gpuplan.features.changes.nodes import count_by_rule
@@ -170,13 +163,13 @@ def _changes(
         clusters.cluster_changes,
         operator_changes,
         pool_changes,
-        layout_changes,
-        gpu_changes,
+        hand_written.layout_changes,
+        hand_written.gpu_changes,
         price_changes,
         priority_changes,
         tenant_changes,
-        hand_written_changes,
-        retained_changes,
+        hand_written.hand_written_changes,
+        hand_written.retained_changes,
     ):
         yield from rule(step)
     yield from workload_changes(step, objects)
@@ -276,7 +269,7 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
 
     An ApplicationSet with `create-update` deletes no Application, and the parent of the others prunes none.
     """
-    kept = {folder_of(component) for component in plan.components}
+    kept = {hand_written.folder_of(component) for component in plan.components}
     for folder, keys in groupby(sorted({*before, *after}), key=lambda key: key[0]):
         applier = find_applier(plan, folder)
         if applier is None or applier.kind not in (APPLICATION, APPLICATION_SET):

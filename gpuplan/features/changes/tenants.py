@@ -21,19 +21,8 @@ from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
 from gpuplan.compiler.planning.serving import Taking, autoscaler_kind, is_called, routed, takings, way_to
 from gpuplan.compiler.planning.subjects import subject_of
+from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.differences import changed_fields
-from gpuplan.compiler.policy.models import (
-    Api,
-    AutoscalerKind,
-    Autoscaling,
-    Canary,
-    Gateway,
-    Inference,
-    Ingress,
-    Route,
-    WorkloadSpec,
-    Workspace,
-)
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import (
@@ -470,7 +459,7 @@ _NUMBER: Final = "more or fewer pods"
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """Return the way in which a workload's pods are replaced, in words."""
-    if isinstance(new.work, Workspace):
+    if isinstance(new.work, models.Workspace):
         is_kept = bool(new.storage and old.storage) and not is_refused(old, new)
         kept = "its volume stays" if is_kept else "nothing of it stays"
         return f"its Job is another one: the pod ends, whoever works in it or not, and a new one starts; {kept}"
@@ -484,8 +473,8 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
     return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
 
 
-def _route(workload: Workload) -> Route | None:
-    return workload.work.route if isinstance(workload.work, Inference) else None
+def _route(workload: Workload) -> models.Route | None:
+    return workload.work.route if isinstance(workload.work, models.Inference) else None
 
 
 def _reached(workload: Workload) -> str:
@@ -496,8 +485,8 @@ def _reached(workload: Workload) -> str:
     return f"reached from outside as {names([f'{host}{route.path}' for host in route.hosts])}"
 
 
-def _way(plan: Plan, workload: Workload) -> Gateway | Ingress | None:
-    return way_to(plan.cluster.spec, workload.work) if isinstance(workload.work, Inference) else None
+def _way(plan: Plan, workload: Workload) -> models.Gateway | models.Ingress | None:
+    return way_to(plan.cluster.spec, workload.work) if isinstance(workload.work, models.Inference) else None
 
 
 def _otherwise(step: Step, old: Workload, new: Workload) -> str:
@@ -509,14 +498,14 @@ def _otherwise(step: Step, old: Workload, new: Workload) -> str:
     return f" by {_named(other)}, and no longer by {_named(one)}{goes}; its hosts must lead there"
 
 
-def _named(way: Gateway | Ingress) -> str:
-    if isinstance(way, Gateway):
+def _named(way: models.Gateway | models.Ingress) -> str:
+    if isinstance(way, models.Gateway):
         return f"Gateway `{way.namespace}/{way.name}`" + (f", listener `{way.listener}`" if way.listener else "")
     return f"the controller of IngressClass `{way.class_name}`"
 
 
-def _kind_of(way: Gateway | Ingress) -> str:
-    return "HTTPRoute" if isinstance(way, Gateway) else "Ingress"
+def _kind_of(way: models.Gateway | models.Ingress) -> str:
+    return "HTTPRoute" if isinstance(way, models.Gateway) else "Ingress"
 
 
 def _canary_changed(old: Workload, new: Workload) -> str:
@@ -549,15 +538,15 @@ def _canary_pods(old: Workload, new: Workload) -> int:
     return max(one.replicas - other.replicas, 0) if other is not None and is_same else one.replicas
 
 
-def _is_same_canary(one: Canary, other: Canary) -> bool:
+def _is_same_canary(one: models.Canary, other: models.Canary) -> bool:
     """But for the number of its pods, and of its requests."""
     kept = {"weight": 0, "replicas": 1}
     return one.model_copy(update=kept) == other.model_copy(update=kept)
 
 
-def _without_canary(workload: Workload) -> WorkloadSpec:
+def _without_canary(workload: Workload) -> models.WorkloadSpec:
     work = workload.work
-    if not isinstance(work, Inference):
+    if not isinstance(work, models.Inference):
         return workload.spec
     return workload.spec.model_copy(update={"inference": work.model_copy(update={"canary": None})})
 
@@ -565,7 +554,7 @@ def _without_canary(workload: Workload) -> WorkloadSpec:
 def _pods_of(workload: Workload) -> str:
     """Return the number of pods: ``4``, or ``2 to 8``."""
     work = workload.work
-    scaling = work.autoscaling if isinstance(work, Inference) else None
+    scaling = work.autoscaling if isinstance(work, models.Inference) else None
     return f"{workload.fewest_pods} to {workload.most_pods}" if scaling else str(workload.most_pods)
 
 
@@ -595,7 +584,7 @@ class Scaling(NamedTuple):
 def scalings(old: Workload, new: Workload) -> list[Scaling]:
     """All that comes of another number of pods, or of another autoscaler."""
     one, other = old.work, new.work
-    if not isinstance(one, Inference) or not isinstance(other, Inference):
+    if not isinstance(one, models.Inference) or not isinstance(other, models.Inference):
         return []
     is_same_kind = needed_api(old) is needed_api(new)
     found = (_unstated(new, one, other) if is_same_kind else None) or _fewer(one, other)
@@ -603,7 +592,7 @@ def scalings(old: Workload, new: Workload) -> list[Scaling]:
     return [item for item in (found, left) if item is not None]
 
 
-def _unstated(new: Workload, one: Inference, other: Inference) -> Scaling | None:
+def _unstated(new: Workload, one: models.Inference, other: models.Inference) -> Scaling | None:
     """`spec.replicas` leaves what makes the pods.
 
     Argo CD and Flux apply on the server, which takes a field away that no other manager has; without that `kubectl
@@ -616,7 +605,7 @@ def _unstated(new: Workload, one: Inference, other: Inference) -> Scaling | None
     https://kubernetes.io/docs/reference/using-api/server-side-apply/.
     """
     gone = (one.replicas - 1) * one.pods_per_replica
-    if one.autoscaling or other.autoscaling is None or gone == 0 or needed_api(new) is Api.INFERENCE_SERVICE:
+    if one.autoscaling or other.autoscaling is None or gone == 0 or needed_api(new) is models.Api.INFERENCE_SERVICE:
         return None
     kind = needed_api(new) or "Deployment"
     fewest = other.autoscaling.min_replicas
@@ -632,7 +621,7 @@ def _unstated(new: Workload, one: Inference, other: Inference) -> Scaling | None
 _HANDOVER: Final = "`kubectl apply --server-side --field-manager=handover`"
 
 
-def _fewer(one: Inference, other: Inference) -> Scaling | None:
+def _fewer(one: models.Inference, other: models.Inference) -> Scaling | None:
     """Pods beyond the most end at once, and those beyond the fewest when there is less to do."""
     (fewest, most), (least, peak) = _bounds(one), _bounds(other)
     beyond, idle = max(most - peak, 0), max(min(fewest, peak) - least, 0)
@@ -646,20 +635,20 @@ def _fewer(one: Inference, other: Inference) -> Scaling | None:
     return Scaling(ChangeClass.RECREATE, ", and ".join(texts), beyond + idle, "reverting starts as many again")
 
 
-def _bounds(work: Inference) -> tuple[int, int]:
+def _bounds(work: models.Inference) -> tuple[int, int]:
     """The fewest pods and the most."""
     each, scaling = work.pods_per_replica, work.autoscaling
     fewest, most = (scaling.min_replicas, scaling.max_replicas) if scaling else (work.replicas, work.replicas)
     return fewest * each, most * each
 
 
-def _end(pods: int, one: Inference) -> str:
+def _end(pods: int, one: models.Inference) -> str:
     """``4 of 5 pods end``."""
     _, most = _bounds(one)
     return f"{pods} of {count(most, 'pod')} {'ends' if pods == 1 else 'end'}"
 
 
-def _left_by_keda(new: Workload, one: Autoscaling | None, other: Autoscaling | None) -> Scaling | None:
+def _left_by_keda(new: Workload, one: models.Autoscaling | None, other: models.Autoscaling | None) -> Scaling | None:
     """KEDA's ScaledObject goes, and a HorizontalPodAutoscaler of the same name is to follow it.
 
     That one is there already, and the ScaledObject owns it, so that the garbage collector takes it along
@@ -671,7 +660,7 @@ def _left_by_keda(new: Workload, one: Autoscaling | None, other: Autoscaling | N
     if one is None or other is None:
         return None
     kinds = autoscaler_kind(one), autoscaler_kind(other)
-    if kinds != (AutoscalerKind.SCALED_OBJECT, AutoscalerKind.HORIZONTAL_POD_AUTOSCALER):
+    if kinds != (models.AutoscalerKind.SCALED_OBJECT, models.AutoscalerKind.HORIZONTAL_POD_AUTOSCALER):
         return None
     effect = (
         "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales until "
@@ -689,9 +678,9 @@ def _left_by_keda(new: Workload, one: Autoscaling | None, other: Autoscaling | N
     )
 
 
-_SCALED: Final[Mapping[Api | None, str]] = {
-    Api.LEADER_WORKER_SET: "leaderworkerset/{}",
-    Api.INFERENCE_SERVICE: "deployment/{}-predictor",
+_SCALED: Final[Mapping[models.Api | None, str]] = {
+    models.Api.LEADER_WORKER_SET: "leaderworkerset/{}",
+    models.Api.INFERENCE_SERVICE: "deployment/{}-predictor",
 }
 """The objects that hold the number of pods, where they are no Deployments of the workload's name."""
 

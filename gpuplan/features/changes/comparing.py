@@ -40,6 +40,7 @@ from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import UNREAD, Plan
 from gpuplan.features.changes import checks as step_checks, revisions
 from gpuplan.features.changes.costs import CostChange, cost_change
+from gpuplan.features.changes.evidence import Listed
 from gpuplan.features.changes.model import Change, ObjectChange, Wait
 from gpuplan.features.changes.objects import compare_objects, in_order
 from gpuplan.features.changes.orders import BadOrder, bad_orders, concerns_nodes
@@ -49,8 +50,9 @@ from gpuplan.features.changes.step import Step, is_of
 
 if TYPE_CHECKING:
     from gpuplan.compiler.pipeline import Report
-    from gpuplan.compiler.planning.node_list import Node
     from gpuplan.features.changes.pods import Holder, Outsider, Pod
+
+    Pods = Sequence[Pod] | None
 
 HEAD: Final = "HEAD"
 WORK_TREE: Final = "the working tree"
@@ -254,8 +256,8 @@ def compare(
     *,
     span: str = "",
     against: str = "",
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    pods: Pods = None,
+    nodes: Listed = None,
 ) -> Diff:
     """Return the differences between the platform and an earlier state, in the clusters named or in all.
 
@@ -267,11 +269,7 @@ def compare(
 
 
 def compare_sides(
-    earlier: Side,
-    later: Side,
-    clusters: Sequence[str] = (),
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Pods = None, nodes: Listed = None
 ) -> Diff:
     """Return the differences between two sides, in the clusters named or in all.
 
@@ -294,9 +292,7 @@ def compare_sides(
     return compare_platforms(before, after, pods, nodes)
 
 
-def compare_platforms(
-    before: Platform, after: Platform, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
-) -> Diff:
+def compare_platforms(before: Platform, after: Platform, pods: Pods = None, nodes: Listed = None) -> Diff:
     """Return the differences between two platforms with policies."""
     from gpuplan.compiler.pipeline.findings import tidy
 
@@ -337,7 +333,7 @@ def refuse_several(clusters: Sequence[str], things: str) -> None:
 
 
 def judge_step_from(
-    root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Sequence[Node] | None = None
+    root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Listed = None
 ) -> Iterator[Diagnostic]:
     """Yield findings on the step from a revision, or from a folder with a platform, to the files of the work tree."""
     side, _ = choose_sides(root, against=against)
@@ -367,7 +363,7 @@ def _most(numbers: Iterable[tuple[object, int]]) -> int:
 
 
 def judge_step(
-    earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
+    earlier: Report, later: Report, name: str, pods: Pods = None, nodes: Listed = None
 ) -> Iterator[Diagnostic]:
     """Yield findings on the step. ``name`` is that of the earlier side.
 
@@ -376,9 +372,7 @@ def judge_step(
     return _judge_steps(earlier, later, name, _steps(earlier, later, pods, nodes))
 
 
-def _steps(
-    earlier: Report | None, later: Report | None, pods: Sequence[Pod] | None, nodes: Sequence[Node] | None
-) -> tuple[Step, ...]:
+def _steps(earlier: Report | None, later: Report | None, pods: Pods, nodes: Listed) -> tuple[Step, ...]:
     """The steps of the clusters that both sides have, without errors."""
     if earlier is None or later is None:
         return ()
@@ -533,11 +527,7 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
 
 
 def _impact(
-    change: Change,
-    before: Mapping[str, Plan],
-    after: Mapping[str, Plan],
-    pods: Sequence[Pod] | None,
-    waits: Sequence[Wait],
+    change: Change, before: Mapping[str, Plan], after: Mapping[str, Plan], pods: Pods, waits: Sequence[Wait]
 ) -> Impact:
     """A folder that is gone has no applier. ``waits`` are those of all clusters."""
     old, new = before.get(change.cluster), after.get(change.cluster)

@@ -34,6 +34,9 @@ _WRITTEN: Final = (POOL_LABEL, *_CONFIGS)
 """Labels that nodes of every pool have: whoever has none of them is no node of ours, or was not labelled yet."""
 
 
+Listed = Sequence[Node] | None
+"""The nodes of a cluster, None where nobody has listed them."""
+
 RetainedPart = RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject
 
 
@@ -226,7 +229,7 @@ def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
             yield Lack(pool, missing, names)
 
 
-def resolved(before: Plan, after: Plan, nodes: Sequence[Node] | None) -> tuple[Plan, Plan]:
+def resolved(before: Plan, after: Plan, nodes: Listed) -> tuple[Plan, Plan]:
     """Both plans with the names of the nodes that patterns match now, in place of as many as policies count.
 
     A pool stays as it was written where the list lacks some of the nodes that it had, or has none that it gets.

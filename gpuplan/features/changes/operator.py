@@ -26,14 +26,7 @@ from gpuplan.compiler.catalog.operands import (
 )
 from gpuplan.compiler.catalog.operators import default_driver
 from gpuplan.compiler.manifests import Subject
-from gpuplan.compiler.planning.gpu_operator import (
-    DriverGroup,
-    are_drivers_by_pool,
-    closing_environment,
-    driver_groups,
-    group_of,
-    has_default_driver,
-)
+from gpuplan.compiler.planning import gpu_operator
 from gpuplan.compiler.planning.plan import MIG_MANAGER_LABEL, UNREAD, GpuOperator, Plan, Pool, Stage
 from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.policy.models import Install, Platform
@@ -251,9 +244,9 @@ def swaps_drivers(step: Step, was: Pool | None, to: Pool | None) -> bool:
     upgrade controller, and the next one's `k8s-driver-manager` evicts pods that hold GPUs before it unloads the driver
     (`internal/state/nodepool.go` and `manifests/state-driver/0500_daemonset.yaml` of NVIDIA/gpu-operator v26.7.0).
     """
-    if not (are_drivers_by_pool(step.before) and are_drivers_by_pool(step.after)):
+    if not (gpu_operator.are_drivers_by_pool(step.before) and gpu_operator.are_drivers_by_pool(step.after)):
         return False
-    return group_of(step.before, was) != group_of(step.after, to)
+    return gpu_operator.group_of(step.before, was) != gpu_operator.group_of(step.after, to)
 
 
 def drivers_of_pools(step: Step) -> Iterator[Change]:
@@ -263,7 +256,7 @@ def drivers_of_pools(step: Step) -> Iterator[Change]:
     evicts pods that hold GPUs (`reconcileNVIDIADriverUpgrades` in `controllers/upgrade_controller.go` there).
     """
     before, after = nvidia_drivers(step.before), nvidia_drivers(step.after)
-    groups = {group.name: group for group in driver_groups(step.before)}
+    groups = {group.name: group for group in gpu_operator.driver_groups(step.before)}
     if before and not after:
         yield Change(
             *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "driver"),
@@ -278,7 +271,7 @@ def drivers_of_pools(step: Step) -> Iterator[Change]:
         )
     if not before or not after:
         return
-    for group in driver_groups(step.after):
+    for group in gpu_operator.driver_groups(step.after):
         if group.name in before and before[group.name] != after[group.name]:
             yield _driver_changed(step, groups[group.name], group, before[group.name], after[group.name])
         elif group.name not in before and group.pool and step.before.find_pool(group.pool.name):
@@ -293,7 +286,11 @@ def drivers_of_pools(step: Step) -> Iterator[Change]:
 
 
 def _driver_changed(
-    step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, Any], new: Mapping[str, Any]
+    step: Step,
+    was: gpu_operator.DriverGroup,
+    now: gpu_operator.DriverGroup,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
 ) -> Change:
     specs = [section(body, "spec") for body in (old, new)]
     place = _place(step.after, now)
@@ -334,7 +331,7 @@ NO_LONGER: Final = "pods that wait for a person to delete them wait no longer"
 """Only the cluster knows these pods: each differs from the revision of its DaemonSet, or has lost its DaemonSet."""
 
 
-def _owner_of(group: DriverGroup) -> str:
+def _owner_of(group: gpu_operator.DriverGroup) -> str:
     """The owner of DaemonSets whose names only the cluster knows: they end in a hash of its UID.
 
     (`getDriverAppName` in `internal/state/driver.go` there; the node label `nvidia.com/gpu-operator.driver.owner` says
@@ -343,13 +340,17 @@ def _owner_of(group: DriverGroup) -> str:
     return f"NVIDIADriver/{group.name}"
 
 
-def _restarted(step: Step, group: DriverGroup, words: str, *, goes: bool = False) -> Change:
+def _restarted(step: Step, group: gpu_operator.DriverGroup, words: str, *, goes: bool = False) -> Change:
     """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
     before = step.before
     pools = [
         pool
         for pool in before.pools
-        if (pool.name == group.pool.name if group.pool is not None else group_of(before, pool) == group.name)
+        if (
+            pool.name == group.pool.name
+            if group.pool is not None
+            else gpu_operator.group_of(before, pool) == group.name
+        )
     ]
     pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
     waits = not goes and _waits(nvidia_drivers(step.after).get(group.name))
@@ -376,7 +377,7 @@ def _waits(body: Mapping[str, Any] | None) -> bool:
     return section(body, "spec", "upgradePolicy").get("autoUpgrade") is False
 
 
-def _place(plan: Plan, group: DriverGroup) -> tuple[str, Subject, Origin]:
+def _place(plan: Plan, group: gpu_operator.DriverGroup) -> tuple[str, Subject, Origin]:
     if group.pool is None:
         return of(plan, plan.cluster, plan.cluster.gpu_operator.at / "driver")
     return of(plan, group.pool, group.pool.at / "driver")
@@ -442,7 +443,7 @@ def _changed(step: Step) -> Iterator[Change]:
         what = f"settings of {names(details)} change"
         yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
     policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
-    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
+    if policies[0] != policies[1] and not gpu_operator.are_drivers_by_pool(step.before):
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 
@@ -487,7 +488,7 @@ def _running_before(step: Step) -> tuple[Roll, ...]:
 def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     spec, at, rolled = new.spec, new.at, dict(settings_.rolled)
-    if are_drivers_by_pool(step.before):
+    if gpu_operator.are_drivers_by_pool(step.before):
         # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
     elif settings_.is_handed_over_by_hand:
@@ -506,11 +507,11 @@ def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
     if old.spec.reboot_on_mig_change != spec.reboot_on_mig_change:
         may = "may reboot" if spec.reboot_on_mig_change else "no longer reboots"
         yield Cause(f"mig-manager {may} nodes", at, rolled.pop("migManager.env", ()))
-    if closing_environment(step.before) != closing_environment(step.after):
+    if gpu_operator.closing_environment(step.before) != gpu_operator.closing_environment(step.after):
         text = "containers are kept from choosing GPUs by other settings"  # another release may have other ones
-        if not closing_environment(step.after):
+        if not gpu_operator.closing_environment(step.after):
             text = "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
-        elif not closing_environment(step.before):
+        elif not gpu_operator.closing_environment(step.before):
             text = "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
         popped = dict.fromkeys((*rolled.pop("toolkit.env", ()), *rolled.pop("devicePlugin.env", ())))
         yield Cause(text, at / "closeVisibleDevices", tuple(popped))
@@ -589,7 +590,7 @@ def _driver_text(old: GpuOperator, new: GpuOperator, settings_: _Told) -> str:
         return f"the driver changes {from_to(one.version or own, other.version or own)}"
     if settings_.handed_over:
         step = settings_.step
-        if are_drivers_by_pool(step.after):
+        if gpu_operator.are_drivers_by_pool(step.after):
             return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
         return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
     if _brings_another_driver(old, new):
@@ -649,7 +650,7 @@ class _Told(Value, eq=False):
         if was == now or not is_on or not rolls_:
             return None
         operators = (plan.cluster.gpu_operator for plan in (self.step.before, self.step.after))
-        stay = all(has_default_driver(operator) for operator in operators)
+        stay = all(gpu_operator.has_default_driver(operator) for operator in operators)
         return rolls_[0]._replace(comes=True, goes=not stay)
 
     @property
@@ -659,7 +660,7 @@ class _Told(Value, eq=False):
         Those of pools have the upgrade policy of the values; what others have is said elsewhere, and may evict.
         """
         roll = self.handed_over
-        begins = are_drivers_by_pool(self.step.after) and not _has_objects(self.old)
+        begins = gpu_operator.are_drivers_by_pool(self.step.after) and not _has_objects(self.old)
         return roll is not None and not roll.goes and begins and not self.new.is_on(AUTO_UPGRADE, default=True)
 
     @property

@@ -20,7 +20,6 @@ from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.planning.layouts import content_hash
-from gpuplan.compiler.planning.node_list import Node
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -35,7 +34,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.plugin_configs import configuration, key_of
 from gpuplan.compiler.planning.pools import hangs_on_retained
-from gpuplan.features.changes.evidence import Evidence, Named, RetainedPart, named_by, of_nodes
+from gpuplan.features.changes.evidence import Evidence, Listed, Named, RetainedPart, named_by, of_nodes
 from gpuplan.features.changes.orders import is_needed, letting_go
 from gpuplan.features.changes.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
 from gpuplan.features.changes.step import Step
@@ -98,11 +97,7 @@ _OWN: Final = ("GPU721", "GPU745")
 
 
 def retain(
-    root: Path,
-    clusters: Sequence[str] = (),
-    against: str = HEAD,
-    nodes: Sequence[Node] | None = None,
-    objects: Iterable[Body] = (),
+    root: Path, clusters: Sequence[str] = (), against: str = HEAD, nodes: Listed = None, objects: Iterable[Body] = ()
 ) -> Retention:
     """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined.
 

@@ -23,20 +23,13 @@ from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.documents import Difference, differences
 from gpuplan.compiler.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.compiler.manifests.provenance import Routes, Trace, below
-from gpuplan.compiler.planning.appliers import (
-    APPLICATION,
-    APPLICATION_SET,
-    find_applier,
-    is_applied_by_client,
-    is_pruned,
-)
+from gpuplan.compiler.planning import appliers
 from gpuplan.compiler.planning.linking import Linked
-from gpuplan.compiler.planning.node_list import Node
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.features.changes import clusters, hand_written
 from gpuplan.features.changes.costs import price_changes
-from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
+from gpuplan.features.changes.evidence import Evidence, Listed, names_by_pattern, resolved
 from gpuplan.features.changes.kinds import locked_fields, stage_of
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange, Wait
 from gpuplan.features.changes.nodes import count_by_rule
@@ -83,9 +76,7 @@ def _trace_of_text(trace: Trace) -> Routes:
     return below((_TEXT,), trace())
 
 
-def compare(
-    before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
-) -> Comparison:
+def compare(before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Listed = None) -> Comparison:
     """Return the differences in all clusters, by cluster name and worst first.
 
     ``nodes`` are those of the only cluster.
@@ -99,7 +90,7 @@ def compare(
 
 
 def _known(
-    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+    before: ClusterState | None, after: ClusterState | None, nodes: Listed
 ) -> tuple[ClusterState | None, ClusterState | None]:
     """Both states, with the nodes that the rules of each are for."""
     if before is None or after is None or nodes is None:
@@ -113,9 +104,7 @@ def _known(
     return known(before, plans[0]), known(after, plans[1])
 
 
-def _compare(
-    cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
-) -> Comparison:
+def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Listed) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
     evidence = Evidence(before.plan, nodes, (after or before).plan) if before and nodes is not None else None
     proof = evidence.named if evidence is not None and evidence.is_whole else None
@@ -148,10 +137,7 @@ def _compare(
 
 
 def _changes(
-    before: ClusterState | None,
-    after: ClusterState | None,
-    objects: Sequence[ObjectChange],
-    nodes: Sequence[Node] | None,
+    before: ClusterState | None, after: ClusterState | None, objects: Sequence[ObjectChange], nodes: Listed
 ) -> Iterator[Change]:
     """Yield the changes of all rules, whether or not an object shows them."""
     if before is None or after is None:
@@ -271,14 +257,14 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
     """
     kept = {hand_written.folder_of(component) for component in plan.components}
     for folder, keys in groupby(sorted({*before, *after}), key=lambda key: key[0]):
-        applier = find_applier(plan, folder)
-        if applier is None or applier.kind not in (APPLICATION, APPLICATION_SET):
+        applier = appliers.find_applier(plan, folder)
+        if applier is None or applier.kind not in (appliers.APPLICATION, appliers.APPLICATION_SET):
             continue
         identities = [identity for _, identity in keys]
         old, new = (
             {name: side[folder, name] for name in identities if (folder, name) in side} for side in (before, after)
         )
-        gone = {name: body for name, body in old.items() if name not in new} if is_pruned(folder) else {}
+        gone = {name: body for name, body in old.items() if name not in new} if appliers.is_pruned(folder) else {}
         pruned = [
             name
             for name, body in gone.items()
@@ -291,7 +277,7 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
             if ((name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body) and _step(body) != last)
             and old.get(name) != body
         ]
-        stay = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
+        stay = () if appliers.is_applied_by_client(plan, folder) else new.keys() & old.keys()
         refused = sorted(
             name for name in stay if HOOK not in _annotations(new[name]) and locked_fields(name, old[name], new[name])
         )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.planning.plan import Plan, Pool, Retained, Tenant
-from gpuplan.features.changes.evidence import Evidence, resolved
+from gpuplan.features.changes.evidence import Evidence, Listed, resolved
 from gpuplan.features.changes.model import Change
 
 if TYPE_CHECKING:
-    from gpuplan.compiler.planning.node_list import Node
     from gpuplan.features.changes.pods import Pod
 from collections import deque
 from dataclasses import fields, is_dataclass
@@ -47,12 +46,10 @@ class Step(Value, eq=False):
     before: Plan
     after: Plan
     pods: Sequence[Pod] | None = None
-    nodes: Sequence[Node] | None = None
+    nodes: Listed = None
 
     @classmethod
-    def of(
-        cls, before: Plan, after: Plan, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
-    ) -> Step:
+    def of(cls, before: Plan, after: Plan, pods: Sequence[Pod] | None = None, nodes: Listed = None) -> Step:
         return cls(*resolved(before, after, nodes), pods, nodes)
 
     @cached_property

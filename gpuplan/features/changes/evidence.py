@@ -251,11 +251,10 @@ def resolved(before: Plan, after: Plan, nodes: Listed) -> tuple[Plan, Plan]:
 
 
 def _resolved(pool: Pool, listed: Sequence[str]) -> Pool:
-    if pool.rollout is None:
-        return pool._replace(nodes=_named(pool.nodes, listed))
     rollout = pool.rollout
-    left = rollout.left._replace(nodes=_named(rollout.left.nodes, listed))
-    return pool._replace(nodes=_named(pool.nodes, listed), rollout=rollout._replace(left=left))
+    if rollout is not None:
+        rollout = rollout._replace(left=rollout.left._replace(nodes=_named(rollout.left.nodes, listed)))
+    return pool._replace(nodes=_named(pool.nodes, listed), rollout=rollout)
 
 
 def _named(nodes: Nodes, listed: Sequence[str]) -> Nodes:

@@ -76,6 +76,9 @@ class Rule(NamedTuple):
         return name not in self.exceptions and (pattern is None or pattern.matches(name))
 
 
+Rules = Sequence[Rule]
+
+
 def rules_of(body: Body | None, counts: Counts = _UNKNOWN, names: Names = _UNNAMED) -> tuple[Rule, ...]:
     """The rules of a NodeFeatureRule, with the nodes by name, as the back end writes it."""
     found = mappings(section(body, "spec").get("rules"))
@@ -143,10 +146,7 @@ def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
 
 
 def class_of_rules(
-    before: Sequence[Rule],
-    after: Sequence[Rule],
-    all_before: Sequence[Rule] | None = None,
-    all_after: Sequence[Rule] | None = None,
+    before: Rules, after: Rules, all_before: Rules | None = None, all_after: Rules | None = None
 ) -> ChangeClass:
     """Return the class of a change of rules, node by node.
 
@@ -157,15 +157,13 @@ def class_of_rules(
     return worst((ChangeClass.METADATA, *_classes(before, after, *everywhere)))
 
 
-def class_of_kept_rules(gone: Sequence[Rule], after: Sequence[Rule]) -> ChangeClass:
+def class_of_kept_rules(gone: Rules, after: Rules) -> ChangeClass:
     """Return the class of retained rules that go. Nodes lose the labels that no other rule gives them."""
     lost = (ChangeClass.ADMISSION if _are_covered(rule, after) else class_of_departure(rule.labels) for rule in gone)
     return worst((ChangeClass.METADATA, *lost))
 
 
-def _classes(
-    before: Sequence[Rule], after: Sequence[Rule], all_before: Sequence[Rule], all_after: Sequence[Rule]
-) -> Iterator[ChangeClass]:
+def _classes(before: Rules, after: Rules, all_before: Rules, all_after: Rules) -> Iterator[ChangeClass]:
     if [rule.chosen for rule in before] != [rule.chosen for rule in after]:
         yield ChangeClass.QUOTA
     gone, come = _but(before, all_after), _but(after, all_before)
@@ -185,7 +183,7 @@ def _classes(
         yield worst((class_of_arrival(new.labels), of_taints))
 
 
-def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
+def _but(rules: Rules, others: Rules) -> list[Rule]:
     """The rules that say something else to their nodes, or to other nodes, than the others."""
     known = {rule.key: (rule.labels, rule.taints, rule.boards) for rule in others if rule.key is not None}
     return [rule for rule in rules if known.get(rule.key) != (rule.labels, rule.taints, rule.boards)]
@@ -257,7 +255,7 @@ def _partitions(labels: Body) -> bool:
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _meeting(rule: Rule, others: Sequence[Rule]) -> list[Rule]:
+def _meeting(rule: Rule, others: Rules) -> list[Rule]:
     """The others that have nodes of a rule. One for the very same nodes is the only one, since a node is in one."""
     same = [other for other in others if other.is_for_nodes_of(rule)]
     return [other for other in same or others if _share_nodes(rule, other)]
@@ -275,7 +273,7 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
     return one is None or other is None or find_common_name(one, other) is not None
 
 
-def _have_its_boards(rule: Rule, others: Sequence[Rule]) -> bool:
+def _have_its_boards(rule: Rule, others: Rules) -> bool:
     """Whether nodes that are chosen by their boards are in another rule so, or all that are counted by their names."""
     takers = [other for other in others if not other.boards or rule.boards <= other.boards]
     if any(
@@ -293,7 +291,7 @@ def _are_other_boards(old: frozenset[str], new: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other)
 
 
-def _are_covered(rule: Rule, others: Sequence[Rule]) -> bool:
+def _are_covered(rule: Rule, others: Rules) -> bool:
     """Whether all nodes of a rule are in one of the others."""
     if rule.size == 0 or any(other.is_for_nodes_of(rule) for other in others):
         return True

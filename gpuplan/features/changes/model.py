@@ -60,6 +60,12 @@ class GrantChange(NamedTuple):
     limit_before: Amount | None
     limit_after: Amount | None
 
+    @property
+    def numbers(self) -> dict[str, tuple[Amount | None, Amount | None]]:
+        """The guarantee and the limit, each before and after."""
+        guaranteed, limit = (self.guaranteed_before, self.guaranteed_after), (self.limit_before, self.limit_after)
+        return {"guaranteed": guaranteed, "limit": limit}
+
 
 REVERT: Final = "reverting the commit undoes it"
 NOTHING_RUNS: Final = "nothing that runs is disturbed"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.compiler.backends.gpu_operator import config_map_names, device_plugin, mig_parted, nvidia_drivers, settings
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.base.plain import section, value_of, without
+from gpuplan.compiler.base.plain import Body, section, value_of, without
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog.operands import (
@@ -286,11 +286,7 @@ def drivers_of_pools(step: Step) -> Iterator[Change]:
 
 
 def _driver_changed(
-    step: Step,
-    was: gpu_operator.DriverGroup,
-    now: gpu_operator.DriverGroup,
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
+    step: Step, was: gpu_operator.DriverGroup, now: gpu_operator.DriverGroup, old: Body, new: Body
 ) -> Change:
     specs = [section(body, "spec") for body in (old, new)]
     place = _place(step.after, now)

@@ -180,12 +180,9 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 def _grant(grant: GrantChange) -> str:
     """``a100-mixed 3g.40gb: guarantee from 8 to 16``."""
-    parts = (
-        ("guarantee", grant.guaranteed_before, grant.guaranteed_after),
-        ("limit", grant.limit_before, grant.limit_after),
-    )
-    found = [f"{what} {from_to(amount(old), amount(new))}" for what, old, new in parts if old != new]
-    return f"{grant.pool} {grant.unit}: {', '.join(found)}"
+    numbers = zip(("guarantee", "limit"), grant.numbers.values(), strict=True)
+    parts = [f"{word} {from_to(amount(old), amount(new))}" for word, (old, new) in numbers if old != new]
+    return f"{grant.pool} {grant.unit}: {', '.join(parts)}"
 
 
 def _class_texts(old: Quota, new: Quota) -> Iterator[str]:

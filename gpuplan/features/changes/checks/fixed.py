@@ -27,7 +27,7 @@ from gpuplan.compiler.planning.pods import volumes_of
 from gpuplan.compiler.policy.models import Install, NodeLabels
 from gpuplan.features.changes.checks.nodes import earlier, name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers
-from gpuplan.features.changes.evidence import Lack, named_by
+from gpuplan.features.changes.evidence import named_by
 from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.model import deletion, who_names
 from gpuplan.features.changes.step import Step
@@ -126,17 +126,14 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
             label="what no node of the list names is no proof",
             help="list the nodes of this cluster; or remove the label where the pool was removed long ago",
         )
-    yield from (_lacking(step, lack) for lack in step.evidence.lacks)
-
-
-def _lacking(step: Step, lack: Lack) -> Finding:
-    pool = step.after.find_pool(lack.pool.name)
-    return Finding(
-        pool.at / "nodes" / "count" if pool is not None else name_of_cluster(step),
-        str(lack),
-        label="what no node names may be named by these",
-        help="list all nodes; or correct what the pool counts",
-    )
+    for lack in step.evidence.lacks:
+        pool = step.after.find_pool(lack.pool.name)
+        yield Finding(
+            pool.at / "nodes" / "count" if pool is not None else name_of_cluster(step),
+            str(lack),
+            label="what no node names may be named by these",
+            help="list all nodes; or correct what the pool counts",
+        )
 
 
 @check("GPU712", "operator-moves", family=Family.STEP)

@@ -207,14 +207,8 @@ def _outsider_lines(impact: Impact) -> Iterator[str]:
 
 
 def _grant(change: GrantChange) -> str:
-    parts = [
-        f"{what} {amount(before)} to {amount(after)}"
-        for what, before, after in (
-            ("guaranteed", change.guaranteed_before, change.guaranteed_after),
-            ("limit", change.limit_before, change.limit_after),
-        )
-        if before != after
-    ]
+    numbers = ((name, old, new) for name, (old, new) in change.numbers.items() if old != new)
+    parts = [f"{name} {amount(old)} to {amount(new)}" for name, old, new in numbers]
     return f"`{change.tenant}`, `{change.unit}` of `{change.pool}`: {', '.join(parts)}"
 
 
@@ -406,23 +400,22 @@ def _markdown(diff: Diff, theme: Theme) -> str:
 
     What a policy says cannot become markup, a link or a mention.
     """
-    rows = [*map(_row, diff.impacts), *map(_object_row, diff.objects)]
+    rows = [*map(_row, diff.impacts)]
+    for item in diff.objects:
+        what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
+        rows.append(f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n")
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
     change_class, _, rest = verdict(diff).partition(": ")
     head = [f"## gpuplan: {change_class}\n\n{prose(rest)}\n", *(f"\n{prose(note)}\n" for note in notes(diff))]
-    start = "".join((*head, *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
+    if shown:
+        head += ["\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n", *shown]
+    if left_out := len(rows) - len(shown):
+        head.append(f"\n{left_out} of {count(len(rows), 'change')} are not shown; `gpuplan diff` prints them all.\n")
+    start = "".join((*head, *_lists(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
-
-
-def _table(rows: list[str], total: int) -> Iterator[str]:
-    if rows:
-        yield "\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n"
-        yield from rows
-    if len(rows) < total:
-        yield f"\n{total - len(rows)} of {count(total, 'change')} are not shown; `gpuplan diff` prints them all.\n"
 
 
 def _row(impact: Impact) -> str:
@@ -437,11 +430,6 @@ def _row(impact: Impact) -> str:
         "maybe" if change.needs_reboot else "",
     )
     return f"| {' | '.join(cells)} |\n"
-
-
-def _object_row(change: ObjectChange) -> str:
-    what = f"{code(str(change.identity))} is {change.verb} in {code(f'{change.folder}/')}"
-    return f"| **{change.change_class}** | {code(change.cluster)} | {what} | | | | |\n"
 
 
 def _lists(diff: Diff) -> Iterator[str]:
@@ -461,14 +449,12 @@ def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
         f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
     )
     where = f"- {code(place(impact, diff, theme))}"
-    lines = "\n".join((where, *(_bullet(fact.about, fact.lines) for fact in facts(impact))))
-    return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
-
-
-def _bullet(about: str, lines: tuple[str, ...]) -> str:
-    if len(lines) == 1:
-        return f"- **{about}**: {prose(lines[0])}"
-    return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
+    bullets = [where]
+    for about, lines in facts(impact):
+        texts = [*map(prose, lines)]
+        bullets.append(f"- **{about}**: {texts[0]}" if len(texts) == 1 else "\n  - ".join((f"- **{about}**:", *texts)))
+    listed = "\n".join(bullets)
+    return f"\n<details><summary>{title}</summary>\n\n{listed}\n\n</details>\n"
 
 
 def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
@@ -521,7 +507,12 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
                     if item.cluster == name
                 ],
                 "costs": cost_change_as_data(diff.costs.get(name)),
-                "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
+                "waits": [
+                    {"application": wait.application, "folder": wait.folder}
+                    | {group: [item._asdict() for item in getattr(wait, group)] for group in _WAITS}
+                    for wait in diff.waits
+                    if wait.cluster == name
+                ],
             }
             for name in diff.clusters
         ],
@@ -585,10 +576,7 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _wait(wait: Wait) -> dict[str, Any]:
-    groups = ("pruned", "ended", "refused", "left")
-    named = {group: [item._asdict() for item in getattr(wait, group)] for group in groups}
-    return {"application": wait.application, "folder": wait.folder, **named}
+_WAITS: Final = ("pruned", "ended", "refused", "left")
 
 
 def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:
@@ -603,8 +591,7 @@ def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict
 
 
 def _limits(change: GrantChange) -> dict[str, object]:
-    guaranteed = {"before": change.guaranteed_before, "after": change.guaranteed_after}
-    return {"guaranteed": guaranteed, "limit": {"before": change.limit_before, "after": change.limit_after}}
+    return {name: {"before": old, "after": new} for name, (old, new) in change.numbers.items()}
 
 
 _CONTRACT: Final = {

@@ -147,7 +147,15 @@ class Evidence(Value):
     def needing(self, retained: RetainedPart, after: Plan) -> tuple[str, ...] | None:
         """Return the nodes or objects that still need a retained part, or None if the list does not show them."""
         if isinstance(retained, RetainedNodes):
-            return self._keeping(retained, after)
+            # The nodes that would be without labels in some order of syncs, were it not for the retained rule. Those
+            # that are still the pool's own have it by that one's. One with the label of another pool has that one's
+            # rule, which is to stay theirs: where they go on to a third pool, something must keep that label in turn.
+            has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
+            meant = retained.nodes.names or tuple(name for name in has if has_node(retained.nodes, name))
+            mine = [name for name in meant if retained.spec.pool not in _homes(after, name)]
+            if any(name not in has for name in mine):
+                return None
+            return self._proven(tuple(name for name in mine if not _is_settled(after, retained, name, has[name])))
         label, name = named_by(retained)
         return self._holding(name) if isinstance(name, Identity) else self.naming(label, name)
 
@@ -170,19 +178,6 @@ class Evidence(Value):
             return None
         route = tuple(hold.field.replace("[*]", ".[*]").split("."))
         return tuple(f"{one.kind} `{one.name}`" for one in held if identity.name in _values(self.objects[one], route))
-
-    def _keeping(self, kept: RetainedNodes, after: Plan) -> tuple[str, ...] | None:
-        """The nodes that would be without labels in some order of syncs, were it not for the retained rule.
-
-        Those that are still the pool's own have it by that one's. One with the label of another pool has that one's
-        rule, which is to stay theirs: where they go on to a third pool, something must keep that label in turn.
-        """
-        has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        meant = kept.nodes.names or tuple(name for name in has if has_node(kept.nodes, name))
-        mine = [name for name in meant if kept.spec.pool not in _homes(after, name)]
-        if any(name not in has for name in mine):
-            return None
-        return self._proven(tuple(name for name in mine if not _is_settled(after, kept, name, has[name])))
 
     def _proven(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         return names if names or self.is_whole else None

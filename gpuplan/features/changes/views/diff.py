@@ -49,7 +49,11 @@ def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
         case "yaml":
             return to_yaml(diff_as_data(diff, theme))
         case "name":
-            return _names(diff)
+            # The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes
+            # them.
+            named = (impact.change.subject for impact in diff.impacts)
+            lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
+            return "".join(f"{printable(line)}\n" for line in lines)
         case "markdown":
             return _markdown(diff, theme)
         case _:
@@ -377,13 +381,6 @@ def _objects(objects: Sequence[ObjectChange], diff: Diff, theme: Theme) -> Itera
 
 def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
-
-
-def _names(diff: Diff) -> str:
-    """The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes them."""
-    named = (impact.change.subject for impact in diff.impacts)
-    lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
-    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------

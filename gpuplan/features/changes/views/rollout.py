@@ -181,17 +181,18 @@ def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollo
     """
     syncs = _syncs(proposal, step)
     applies_itself = all(sync.applier is not None and sync.applier.is_automatic for sync in syncs if sync.disturbed)
-    empty = list(_emptying(proposal, step, syncs)) if _before(proposal, step) else []
+    empty: list[_Block] = []
+    if before := _before(proposal, step):
+        take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
+        empty = [_Block(words, "") for sync in syncs for words in sync.beginnings]
+        empty.append(_Block(take_off, _lines(before), is_typed=True))
     if applies_itself:
         yield from empty
     if edit.action is rollouts.Action.REMOVE:
         yield _Block(f"remove {edit.path}", "")
     else:
-        yield _Block(
-            f"{'write' if edit.action is rollouts.Action.WRITE else 'change in'} {edit.path}",
-            edit.text,
-            is_written=True,
-        )
+        verb = "write" if edit.action is rollouts.Action.WRITE else "change in"
+        yield _Block(f"{verb} {edit.path}", edit.text, is_written=True)
     if left := _left_over(proposal, step):
         yield _Block("in the same commit, take out what the pool hands out no more", _lines(left))
     yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
@@ -266,13 +267,6 @@ def _syncs(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[_Syn
     if step.kind in (rollouts.StepKind.PREPARE, rollouts.StepKind.FORGET):
         return found
     return [*found, _Sync(own, find_applier(plan, own), disturbed)]
-
-
-def _emptying(proposal: rollouts.Proposal, step: rollouts.RolloutStep, syncs: Sequence[_Sync]) -> Iterator[_Block]:
-    """The windows to begin in, and how to take pods off."""
-    yield from (_Block(words, "") for sync in syncs for words in sync.beginnings)
-    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
-    yield _Block(take_off, _lines(_before(proposal, step)), is_typed=True)
 
 
 # --- Commands ----------------------------------------------------------------------------------------------------

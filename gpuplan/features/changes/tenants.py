@@ -391,7 +391,7 @@ def _with_requests(change: Change, moved: Sequence[str]) -> Change:
 
 
 def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
-    """With the last one of a namespace goes its folder, and Argo CD removes nothing (`waiting`)."""
+    """With the last one of a namespace goes its folder, and Argo CD removes nothing (`states.waits`)."""
     folder = f"{Stage.WORKLOADS}/{old.namespace}"
     is_last = not any(item.namespace == old.namespace for item in step.after.workloads)
     is_last = is_last and folder not in map(folder_of, step.after.components)

@@ -15,7 +15,7 @@ import pytest
 from gpuplan.compiler.base.diagnostics import GpuplanError, SourceFile
 from gpuplan.compiler.documents import files
 from gpuplan.compiler.pipeline import validate
-from gpuplan.features.changes import git_tree
+from gpuplan.features.changes import revisions as git_tree
 from gpuplan.features.changes.revisions import Revision, read_revision
 from tests.cli.platforms import TENANT, a_platform, write
 from tests.cli.runs import Run, run

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
         compare_platforms as compare_platforms,
     )
     from gpuplan.features.changes.costs import CostChange as CostChange
-    from gpuplan.features.changes.kinds import locked_fields as locked_fields
-    from gpuplan.features.changes.node_rules import class_of_labels as class_of_labels
+    from gpuplan.features.changes.kinds import class_of_labels as class_of_labels, locked_fields as locked_fields
     from gpuplan.features.changes.objects import compare_objects as compare_objects
-    from gpuplan.features.changes.views.cost_changes import cost_change_as_data as cost_change_as_data
     from gpuplan.features.changes.views.diff import (
         CLASS_MEANINGS as CLASS_MEANINGS,
+        cost_change_as_data as cost_change_as_data,
         costs_of as costs_of,
         diff_as_data as diff_as_data,
         verdict as verdict,
@@ -32,10 +31,8 @@ __getattr__ = face(
     {
         "comparing": ("Diff", "Platform", "Side", "SideKind", "compare", "compare_platforms"),
         "costs": ("CostChange",),
-        "kinds": ("locked_fields",),
-        "node_rules": ("class_of_labels",),
+        "kinds": ("class_of_labels", "locked_fields"),
         "objects": ("compare_objects",),
-        "views.cost_changes": ("cost_change_as_data",),
-        "views.diff": ("CLASS_MEANINGS", "costs_of", "diff_as_data", "verdict"),
+        "views.diff": ("CLASS_MEANINGS", "cost_change_as_data", "costs_of", "diff_as_data", "verdict"),
     },
 )

@@ -12,11 +12,10 @@ from gpuplan.compiler.planning.kueue import frameworks
 from gpuplan.compiler.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes.fields import changes_by_row
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, from_to, listed, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, capacities, impact_of_all
 from gpuplan.features.changes.pools import Passage
 from gpuplan.features.changes.step import Step, means_same
-from gpuplan.features.changes.wording import from_to, listed, nodes_of
 
 _ALL: Final = (*Stage, "argocd", "flux")
 _OTHER_WAY_ROUND: Final = "reverting is the same the other way round"

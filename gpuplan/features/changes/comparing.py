@@ -38,29 +38,21 @@ from gpuplan.compiler.pipeline.output import Staleness, cluster_of, compare_comm
 from gpuplan.compiler.pipeline.rendering import Rendered, artifacts, render, scope
 from gpuplan.compiler.planning.appliers import Applier, find_applier
 from gpuplan.compiler.planning.plan import UNREAD, Plan
-from gpuplan.features.changes import checks as step_checks
+from gpuplan.features.changes import checks as step_checks, revisions
 from gpuplan.features.changes.costs import CostChange, cost_change
+from gpuplan.features.changes.evidence import Listed
 from gpuplan.features.changes.model import Change, ObjectChange, Wait
 from gpuplan.features.changes.objects import compare_objects, in_order
 from gpuplan.features.changes.orders import BadOrder, bad_orders, concerns_nodes
-from gpuplan.features.changes.places import is_of
-from gpuplan.features.changes.revisions import (
-    Revision,
-    find_revision,
-    find_written,
-    get_merge_base,
-    get_revision,
-    is_in_git,
-    read_revision,
-)
 from gpuplan.features.changes.rules import CLUSTER_REMOVED, NOT_JUDGED
 from gpuplan.features.changes.states import ClusterState, compare as compare_states
-from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.step import Step, is_of
 
 if TYPE_CHECKING:
     from gpuplan.compiler.pipeline import Report
-    from gpuplan.compiler.planning.node_list import Node
     from gpuplan.features.changes.pods import Holder, Outsider, Pod
+
+    Pods = Sequence[Pod] | None
 
 HEAD: Final = "HEAD"
 WORK_TREE: Final = "the working tree"
@@ -84,7 +76,7 @@ class Side(NamedTuple):
     kind: SideKind
     name: str
     folder: Path
-    revision: Revision | None = None
+    revision: revisions.Revision | None = None
 
     @classmethod
     def work_tree(cls, root: Path) -> Side:
@@ -251,9 +243,11 @@ def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, S
                 f"write `{span}..HEAD`, or `--against {span}` for the working tree",
             )
         first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
-        earlier = get_merge_base(root, first, second) if dots == "..." else get_revision(root, first)
-        return _at(root, earlier), _at(root, get_revision(root, second))
-    return (_side(root, against) if against else _at(root, get_revision(root, HEAD))), Side.work_tree(root)
+        earlier = (
+            revisions.get_merge_base(root, first, second) if dots == "..." else revisions.get_revision(root, first)
+        )
+        return _at(root, earlier), _at(root, revisions.get_revision(root, second))
+    return (_side(root, against) if against else _at(root, revisions.get_revision(root, HEAD))), Side.work_tree(root)
 
 
 def compare(
@@ -262,8 +256,8 @@ def compare(
     *,
     span: str = "",
     against: str = "",
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    pods: Pods = None,
+    nodes: Listed = None,
 ) -> Diff:
     """Return the differences between the platform and an earlier state, in the clusters named or in all.
 
@@ -275,11 +269,7 @@ def compare(
 
 
 def compare_sides(
-    earlier: Side,
-    later: Side,
-    clusters: Sequence[str] = (),
-    pods: Sequence[Pod] | None = None,
-    nodes: Sequence[Node] | None = None,
+    earlier: Side, later: Side, clusters: Sequence[str] = (), pods: Pods = None, nodes: Listed = None
 ) -> Diff:
     """Return the differences between two sides, in the clusters named or in all.
 
@@ -302,9 +292,7 @@ def compare_sides(
     return compare_platforms(before, after, pods, nodes)
 
 
-def compare_platforms(
-    before: Platform, after: Platform, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
-) -> Diff:
+def compare_platforms(before: Platform, after: Platform, pods: Pods = None, nodes: Listed = None) -> Diff:
     """Return the differences between two platforms with policies."""
     from gpuplan.compiler.pipeline.findings import tidy
 
@@ -324,16 +312,7 @@ def compare_platforms(
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if is_broken else found.objects
     waiting = () if is_broken else found.waits
-    impacts = tuple(
-        _impact(
-            change,
-            old.get(change.cluster),
-            new.get(change.cluster),
-            pods,
-            [wait for wait in waiting if wait.cluster == change.cluster],
-        )
-        for change in changes
-    )
+    impacts = tuple(_impact(change, old, new, pods, waiting) for change in changes)
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
     costs = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}) if not is_broken)
@@ -354,7 +333,7 @@ def refuse_several(clusters: Sequence[str], things: str) -> None:
 
 
 def judge_step_from(
-    root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Sequence[Node] | None = None
+    root: Path, against: str, clusters: Sequence[str], later: Report, nodes: Listed = None
 ) -> Iterator[Diagnostic]:
     """Yield findings on the step from a revision, or from a folder with a platform, to the files of the work tree."""
     side, _ = choose_sides(root, against=against)
@@ -384,7 +363,7 @@ def _most(numbers: Iterable[tuple[object, int]]) -> int:
 
 
 def judge_step(
-    earlier: Report, later: Report, name: str, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
+    earlier: Report, later: Report, name: str, pods: Pods = None, nodes: Listed = None
 ) -> Iterator[Diagnostic]:
     """Yield findings on the step. ``name`` is that of the earlier side.
 
@@ -393,9 +372,7 @@ def judge_step(
     return _judge_steps(earlier, later, name, _steps(earlier, later, pods, nodes))
 
 
-def _steps(
-    earlier: Report | None, later: Report | None, pods: Sequence[Pod] | None, nodes: Sequence[Node] | None
-) -> tuple[Step, ...]:
+def _steps(earlier: Report | None, later: Report | None, pods: Pods, nodes: Listed) -> tuple[Step, ...]:
     """The steps of the clusters that both sides have, without errors."""
     if earlier is None or later is None:
         return ()
@@ -449,7 +426,7 @@ def _unjudged(plan: Plan, message: str, help_: str, severity: Severity | None = 
 _SPAN: Final = regex(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 
 
-def _at(root: Path, revision: Revision) -> Side:
+def _at(root: Path, revision: revisions.Revision) -> Side:
     return Side(SideKind.REVISION, revision.name, root, revision)
 
 
@@ -457,20 +434,20 @@ def _side(root: Path, name: str) -> Side:
     """A revision, or a folder; what could be either has to be said more clearly."""
     if name in (".", "..") or name.startswith(("./", "../", "/")) or name.endswith("/"):
         return _folder(name)
-    revision = find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
+    revision = revisions.find_revision(root, name) if not name.startswith("-") and _has_git(root, name) else None
     if revision is not None and Path(name).is_dir():
         raise GpuplanError(
             f"`{name}` is both a revision and a folder", f"write `./{name}` for the folder, `{name}^0` for the revision"
         )
     if revision is not None:
         return _at(root, revision)
-    return _folder(name) if Path(name).is_dir() else _at(root, get_revision(root, name))
+    return _folder(name) if Path(name).is_dir() else _at(root, revisions.get_revision(root, name))
 
 
 def _has_git(root: Path, name: str) -> bool:
     """Whether to ask git at all: a folder can be compared without it."""
     try:
-        return is_in_git(root)
+        return revisions.is_in_git(root)
     except GpuplanError:
         if Path(name).is_dir():
             return False
@@ -497,7 +474,7 @@ def read_side(side: Side, clusters: Sequence[str]) -> Platform:
         built = (name for name in find_folders(side.folder, ".") if name not in TOOLS)
         return Platform(side, tuple(name for name in built if not clusters or name in clusters), None)
     if side.revision is not None:
-        return Platform.of(side, read_revision(side.folder, side.revision, clusters))
+        return Platform.of(side, revisions.read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if not known or (clusters and not chosen):
@@ -550,9 +527,11 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
 
 
 def _impact(
-    change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waiting: Sequence[Wait]
+    change: Change, before: Mapping[str, Plan], after: Mapping[str, Plan], pods: Pods, waits: Sequence[Wait]
 ) -> Impact:
-    """A folder that is gone has no applier. ``waiting`` are the Applications of the cluster that wait."""
+    """A folder that is gone has no applier. ``waits`` are those of all clusters."""
+    old, new = before.get(change.cluster), after.get(change.cluster)
+    waiting = [wait for wait in waits if wait.cluster == change.cluster]
     gone = {wait.folder for wait in waiting if wait.left}
     synced = [folder for folder in change.folders if folder not in gone]
     appliers = tuple(found for folder in synced if new and (found := find_applier(new, folder)))
@@ -586,7 +565,7 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
         return platform
     if side.revision is None:
         return platform._replace(staleness=compare_written(side.folder, OUT, tree, scope(platform.clusters)))
-    blobs = find_written(side.folder, side.revision, OUT)
+    blobs = revisions.find_written(side.folder, side.revision, OUT)
     return platform if blobs is None else platform._replace(staleness=compare_committed(blobs, tree))
 
 

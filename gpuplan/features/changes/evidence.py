@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Final, assert_never
+from typing import Final
 
 from gpuplan.compiler.base.plain import Body, items, value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.manifests import Identity, identity_of
-from gpuplan.compiler.manifests.kinds import Hold, Kind, find_kind
+from gpuplan.compiler.manifests.kinds import find_kind
 from gpuplan.compiler.planning.node_list import Node
-from gpuplan.compiler.planning.node_patterns import NodePattern, parse
+from gpuplan.compiler.planning.node_patterns import find_pattern, has_node
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -34,7 +34,40 @@ _WRITTEN: Final = (POOL_LABEL, *_CONFIGS)
 """Labels that nodes of every pool have: whoever has none of them is no node of ours, or was not labelled yet."""
 
 
+Listed = Sequence[Node] | None
+"""The nodes of a cluster, None where nobody has listed them."""
+
 RetainedPart = RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject
+
+
+class Named(NamedTuple):
+    """Something that the cluster names: a label's value, or an object's identity, where the label is empty."""
+
+    label: str
+    name: str | Identity
+
+    def __str__(self) -> str:
+        if not isinstance(self.name, Identity):
+            return f"`{self.label}: {self.name}`"
+        where = f" in namespace `{self.name.namespace}`" if self.name.namespace else ""
+        return f"{self.name.kind} `{self.name.name}`{where}"
+
+
+def named_by(retained: RetainedPart) -> Named:
+    """Return the name whose meaning a document retains."""
+    match retained:
+        case RetainedLayout(spec=layout):
+            return Named(MIG_CONFIG_LABEL, layout.config_name)
+        case RetainedDevicePluginConfig(spec=plugin):
+            return Named(DEVICE_PLUGIN_CONFIG_LABEL, plugin.key)
+        case RetainedNodes(spec=kept):
+            return of_nodes(kept.pool, kept.name_pattern, retained.nodes.names)
+        case RetainedObject(spec=kept_object):
+            return Named("", identity_of(kept_object.manifest))
+
+
+def of_nodes(pool: str, pattern: str | None, names: Iterable[str]) -> Named:
+    return Named(POOL_LABEL, f"{pool} ({pattern or ', '.join(sorted(names))})")
 
 
 class Lack(NamedTuple):
@@ -113,17 +146,18 @@ class Evidence(Value):
 
     def needing(self, retained: RetainedPart, after: Plan) -> tuple[str, ...] | None:
         """Return the nodes or objects that still need a retained part, or None if the list does not show them."""
-        match retained:
-            case RetainedLayout():
-                return self.naming(MIG_CONFIG_LABEL, retained.spec.config_name)
-            case RetainedDevicePluginConfig():
-                return self.naming(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key)
-            case RetainedNodes():
-                return self._keeping(retained, after)
-            case RetainedObject():
-                return self._holding(identity_of(retained.spec.manifest))
-            case _:
-                assert_never(retained)
+        if isinstance(retained, RetainedNodes):
+            # The nodes that would be without labels in some order of syncs, were it not for the retained rule. Those
+            # that are still the pool's own have it by that one's. One with the label of another pool has that one's
+            # rule, which is to stay theirs: where they go on to a third pool, something must keep that label in turn.
+            has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
+            meant = retained.nodes.names or tuple(name for name in has if has_node(retained.nodes, name))
+            mine = [name for name in meant if retained.spec.pool not in _homes(after, name)]
+            if any(name not in has for name in mine):
+                return None
+            return self._proven(tuple(name for name in mine if not _is_settled(after, retained, name, has[name])))
+        label, name = named_by(retained)
+        return self._holding(name) if isinstance(name, Identity) else self.naming(label, name)
 
     def _holding(self, identity: Identity) -> tuple[str, ...] | None:
         """Return the users of an object, or None if the list does not show them or has nodes of another cluster."""
@@ -132,35 +166,18 @@ class Evidence(Value):
             return None
         hold = kind.held_by
         if not hold.kind:
-            return self._admitted(identity, kind, hold)
+            live = self.objects.get(identity)
+            number = value_of(live, hold.field.split("."))
+            is_stopped = not kind.takes_work or value_of(live, ("spec", "stopPolicy")) in _STOPPED
+            if type(number) is not int or (number == 0 and not is_stopped):
+                return None
+            return ("work that it let in",) if number else ()
         held = [one for one in self.objects if (one.group, one.kind) == (identity.group, hold.kind)]
         expected = [one for one in self.made if (one.group, one.kind) == (identity.group, hold.kind)]
         if not held or any(one not in self.objects for one in expected):
             return None
         route = tuple(hold.field.replace("[*]", ".[*]").split("."))
         return tuple(f"{one.kind} `{one.name}`" for one in held if identity.name in _values(self.objects[one], route))
-
-    def _admitted(self, identity: Identity, kind: Kind, hold: Hold) -> tuple[str, ...] | None:
-        """The work that a queue has let in, if it lets in no more."""
-        live = self.objects.get(identity)
-        number = value_of(live, hold.field.split("."))
-        is_stopped = not kind.takes_work or value_of(live, ("spec", "stopPolicy")) in _STOPPED
-        if type(number) is not int or (number == 0 and not is_stopped):
-            return None
-        return ("work that it let in",) if number else ()
-
-    def _keeping(self, kept: RetainedNodes, after: Plan) -> tuple[str, ...] | None:
-        """The nodes that would be without labels in some order of syncs, were it not for the retained rule.
-
-        Those that are still the pool's own have it by that one's. One with the label of another pool has that one's
-        rule, which is to stay theirs: where they go on to a third pool, something must keep that label in turn.
-        """
-        has = {node.name: node.labels.get(POOL_LABEL) for node in self.nodes}
-        meant = kept.nodes.names or tuple(name for name in has if _matches(kept.nodes, name))
-        mine = [name for name in meant if kept.spec.pool not in _homes(after, name)]
-        if any(name not in has for name in mine):
-            return None
-        return self._proven(tuple(name for name in mine if not _is_settled(after, kept, name, has[name])))
 
     def _proven(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
         return names if names or self.is_whole else None
@@ -183,13 +200,13 @@ def _values(body: object, route: Sequence[str]) -> Iterator[object]:
 def _is_settled(after: Plan, kept: RetainedNodes, name: str, label: str | None) -> bool:
     """Whether a node has left a pool for another one that has it now, or keeps its label."""
     homes = _homes(after, name)
-    others = {item.spec.pool for _, item in after.retained_nodes if item is not kept and _matches(item.nodes, name)}
+    others = {item.spec.pool for _, item in after.retained_nodes if item is not kept and has_node(item.nodes, name)}
     return label not in (None, kept.spec.pool) and (not homes or label in homes | others)
 
 
 def _homes(plan: Plan, name: str) -> set[str]:
     """The pools that have a node: one, unless something is wrong."""
-    return {pool.name for pool in plan.pools if any(_matches(part.nodes, name) for part in pool.parts)}
+    return {pool.name for pool in plan.pools if any(has_node(part.nodes, name) for part in pool.parts)}
 
 
 def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
@@ -199,7 +216,7 @@ def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
         names = tuple(sorted(name for part in pool.parts for name in part.nodes.names if name not in listed))
         if pool.nodes.names:
             missing = len(names)
-        elif (pattern := _pattern(pool.nodes)) is not None:
+        elif (pattern := find_pattern(pool.nodes.name_pattern)) is not None:
             missing = max(len(names), pool.nodes.count - sum(map(pattern.matches, listed)))
         else:
             missing = max(len(names), pool.nodes.count - sum(label == pool.name for label in listed.values()))
@@ -207,7 +224,7 @@ def lacks(plan: Plan, nodes: Sequence[Node]) -> Iterator[Lack]:
             yield Lack(pool, missing, names)
 
 
-def resolved(before: Plan, after: Plan, nodes: Sequence[Node] | None) -> tuple[Plan, Plan]:
+def resolved(before: Plan, after: Plan, nodes: Listed) -> tuple[Plan, Plan]:
     """Both plans with the names of the nodes that patterns match now, in place of as many as policies count.
 
     A pool stays as it was written where the list lacks some of the nodes that it had, or has none that it gets.
@@ -229,28 +246,17 @@ def resolved(before: Plan, after: Plan, nodes: Sequence[Node] | None) -> tuple[P
 
 
 def _resolved(pool: Pool, listed: Sequence[str]) -> Pool:
-    if pool.rollout is None:
-        return pool._replace(nodes=_named(pool.nodes, listed))
     rollout = pool.rollout
-    left = rollout.left._replace(nodes=_named(rollout.left.nodes, listed))
-    return pool._replace(nodes=_named(pool.nodes, listed), rollout=rollout._replace(left=left))
+    if rollout is not None:
+        rollout = rollout._replace(left=rollout.left._replace(nodes=_named(rollout.left.nodes, listed)))
+    return pool._replace(nodes=_named(pool.nodes, listed), rollout=rollout)
 
 
 def _named(nodes: Nodes, listed: Sequence[str]) -> Nodes:
-    pattern = None if nodes.names else _pattern(nodes)
+    pattern = None if nodes.names else find_pattern(nodes.name_pattern)
     matching = tuple(name for name in listed if pattern is not None and pattern.matches(name))
     names = tuple(name for name in matching if name not in nodes.moved)
     return replace(nodes, names=names, count=len(names)) if matching else nodes
-
-
-def _matches(nodes: Nodes, name: str) -> bool:
-    pattern = None if nodes.names else _pattern(nodes)
-    return name in nodes.names or (pattern is not None and name not in nodes.moved and pattern.matches(name))
-
-
-def _pattern(nodes: Nodes) -> NodePattern | None:
-    found = parse(nodes.name_pattern) if nodes.name_pattern else None
-    return found if isinstance(found, NodePattern) else None
 
 
 def names_by_pattern(plan: Plan, listed: Sequence[Node]) -> Mapping[str, frozenset[str]]:
@@ -260,6 +266,6 @@ def names_by_pattern(plan: Plan, listed: Sequence[Node]) -> Mapping[str, frozens
     if any(lacks(plan, listed)):
         return found
     for _, kept in plan.retained_nodes:
-        if (pattern := _pattern(kept.nodes)) is not None:
+        if (pattern := find_pattern(kept.nodes.name_pattern)) is not None:
             found.setdefault(pattern.text, frozenset(node.name for node in listed if pattern.matches(node.name)))
     return found

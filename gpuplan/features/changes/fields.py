@@ -28,10 +28,9 @@ from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.schedulers import Protects
 from gpuplan.compiler.policy.models import Cap, Install
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, amount, names, of
 from gpuplan.features.changes.nodes import impact, pods_of
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import amount, names
 
 Part = Cluster | GpuOperator | Pool | Scheduler | Tenant
 Row = Mapping[str, Any]

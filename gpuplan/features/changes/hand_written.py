@@ -1,20 +1,30 @@
-"""The effects of changes of documents with Kubernetes objects: hand-written and retained ones."""
+"""The effects of changes of documents that no pool or tenant tells of: Kubernetes objects, unused layouts, GPU models.
+
+That no pool uses a layout is said of policies. Nodes name the entry that they had until their label moves, which is as
+late as somebody approves it, and the MIG manager fails on a node whose label names no entry of its file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+from gpuplan.compiler.backends.gpu_operator import mig_parted
 from gpuplan.compiler.backends.partitions import kept_name
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import Identity, Subject, identity_of
 from gpuplan.compiler.planning.layouts import content_hash
 from gpuplan.compiler.planning.node_patterns import find_other_name, find_pattern, has_node
 from gpuplan.compiler.planning.plan import (
+    MIG_CONFIG_LABEL,
     Component,
     HandWritten,
+    Layout,
+    Mig,
     Nodes,
+    Plan,
     Pool,
     Retained,
     RetainedDevicePluginConfig,
@@ -23,12 +33,77 @@ from gpuplan.compiler.planning.plan import (
     RetainedObject,
 )
 from gpuplan.compiler.policy.parse import document_of
-from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
-from gpuplan.features.changes.node_rules import class_of_departure
-from gpuplan.features.changes.nodes import impact
-from gpuplan.features.changes.step import Step, means_same, successors
-from gpuplan.features.changes.wording import names, who_names
+from gpuplan.compiler.policy.walking import changed_fields
+from gpuplan.features.changes.kinds import Pair, class_of, class_of_departure, class_of_stage
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, division, from_to, names, of, who_names
+from gpuplan.features.changes.nodes import impact, patterns_of
+from gpuplan.features.changes.step import Step, changes_of, means_same, successors
+
+_RESTARTS = f"mig-manager restarts with another file; {NOTHING_RUNS}"
+"""It reads its file when it starts, so an entry more or less makes it start again."""
+
+
+def layout_changes(step: Step) -> Iterator[Change]:
+    return changes_of(step, successors(step.before.layouts, step.after.layouts, _is_alike), _added, _removed, _changed)
+
+
+def _added(step: Step, new: Layout) -> Iterator[Change]:
+    yield Change(*of(step.after, new), ChangeClass.PLUGIN_RESTART, "layout is added", _RESTARTS)
+
+
+def _removed(step: Step, old: Layout) -> Iterator[Change]:
+    if not _is_used(step.before, old):
+        yield Change(*of(step.before, old), *_judged(step, old, "unused layout is removed"))
+
+
+def _changed(step: Step, old: Layout, new: Layout) -> Iterator[Change]:
+    if old.name != new.name:
+        what = f"layout `{old.name}` is called `{new.name}`"
+    elif _is_alike(old, new):
+        what = f"the entry of an unused layout is called `{new.config_name}`"
+    else:
+        what = f"unused layout is edited: {from_to(division(old), division(new))}"
+    is_same = (old.name, old.config_name) == (new.name, new.config_name) and _is_alike(old, new)
+    if not _is_used(step.before, old) and not is_same:
+        yield Change(*of(step.after, new), *_judged(step, old, what))
+
+
+def _is_alike(one: Layout, other: Layout) -> bool:
+    return one.gpu.id == other.gpu.id and means_same(one.entries, other.entries)
+
+
+def _is_used(plan: Plan, layout: Layout) -> bool:
+    sharings = (part.sharing for part in plan.parts)
+    return any(isinstance(item, Mig) and item.layout.config_name == layout.config_name for item in sharings)
+
+
+def _judged(step: Step, was: Layout, words: str) -> tuple[ChangeClass, str, str]:
+    """The class, and what comes of it that the entry of a layout may go."""
+    name = was.config_name
+    by = step.naming(MIG_CONFIG_LABEL, name)
+    is_kept = name in mig_parted.configuration(step.after)["mig-configs"]
+    if by == () or is_kept or not step.before.may_be_divided_by(was):
+        return ChangeClass.PLUGIN_RESTART, words, _RESTARTS
+    found = (
+        f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` must list none (`--nodes FILE` shows it)"
+        if by is None
+        else who_names(by)
+    )
+    effect = f"`{name}` vanishes, and a node that still names it fails as its mig-manager restarts: {found}"
+    return ChangeClass.TWO_STEP, words, effect
+
+
+def gpu_changes(step: Step) -> Iterator[Change]:
+    """Yield the changes of the platform's own GPU models. Changes of pools and of tenants say the units."""
+    for old, new in successors(step.before.gpus, step.after.gpus):
+        if old is not None and new is None:
+            yield Change(*of(step.before, old), ChangeClass.METADATA, "GPU model is described no more")
+        elif old is None and new is not None:
+            yield Change(*of(step.after, new), ChangeClass.METADATA, "GPU model is described")
+        elif old and new and (fields := dict.fromkeys(change.words for change in changed_fields(old.spec, new.spec))):
+            what = f"GPU model is described otherwise: {joined([*fields])}"
+            yield Change(*of(step.after, new), ChangeClass.METADATA, what)
+
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 
@@ -43,7 +118,24 @@ def hand_written_changes(step: Step) -> Iterator[Change]:
     for key in {**old, **new}:
         one, other = old.get(key, []), new.get(key, [])
         if [_content(item.body) for item in one] != [_content(item.body) for item in other]:
-            yield _document(step, key, one, other)
+            stage, identity = key
+            verb = "is added" if not one else "is removed" if not other else "changes"
+            is_kustomization = identity.kind in _KUSTOMIZATIONS
+            what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
+            at = (other or one)[0].at
+            document = document_of(at)
+            components = (*step.before.components, *step.after.components)
+            found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
+            folder = next((folder_of(item) for item in found if item.part is not None), stage)
+            yield _change(
+                step,
+                stage,
+                class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, one, other)),
+                f"hand-written {what} {verb}",
+                f"objects of the folder {folder} differ",
+                folder,
+                at,
+            )
 
 
 _Key = tuple[str, Identity]
@@ -63,27 +155,6 @@ def _content(body: object) -> object:
     resources = body.get("resources")
     remote = [item for item in resources if "://" in str(item)] if isinstance(resources, list) else resources
     return {**body, "resources": remote}
-
-
-def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
-    stage, identity = key
-    verb = "is added" if not old else "is removed" if not new else "changes"
-    is_kustomization = identity.kind in _KUSTOMIZATIONS
-    what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
-    at = (new or old)[0].at
-    document = document_of(at)
-    components = (*step.before.components, *step.after.components)
-    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
-    folder = next((folder_of(item) for item in found if item.part is not None), stage)
-    return _change(
-        step,
-        stage,
-        class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, old, new)),
-        f"hand-written {what} {verb}",
-        f"objects of the folder {folder} differ",
-        folder,
-        at,
-    )
 
 
 def folder_of(component: Component) -> str:
@@ -194,9 +265,7 @@ def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:
     if nodes.names:
         return all(any(has_node(pool.nodes, name) for pool in pools) for name in nodes.names)
     pattern = find_pattern(nodes.name_pattern)
-    found = (find_pattern(pool.nodes.name_pattern) for pool in pools)
-    patterns = tuple(one for one in found if one is not None)
-    return pattern is None or find_other_name(pattern, patterns) is None
+    return pattern is None or find_other_name(pattern, patterns_of(pools)) is None
 
 
 def _class_of_retained(step: Step, old: Retained | None, new: Retained | None) -> ChangeClass:

@@ -15,9 +15,9 @@ from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.layouts import entry_of
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Layout, Mig, Plan, Pool
 from gpuplan.compiler.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
+from gpuplan.features.changes.model import who_names
 from gpuplan.features.changes.nodes import Transition
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import who_names
 
 
 class Published(NamedTuple):

@@ -23,26 +23,8 @@ from gpuplan.compiler.manifests.provenance import Trace
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
 from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
-from gpuplan.features.changes.kinds import (
-    Pair,
-    class_of,
-    class_of_settings,
-    class_of_stage,
-    is_of_number,
-    runs_mps,
-    stage_of,
-)
+from gpuplan.features.changes import kinds
 from gpuplan.features.changes.model import ObjectChange
-from gpuplan.features.changes.node_rules import (
-    Counts,
-    Names,
-    Rule,
-    class_of_kept_rules,
-    class_of_labels,
-    class_of_rules,
-    rule_of_group,
-    rules_of,
-)
 
 Key = tuple[str, Identity]
 """The folder and the object."""
@@ -66,15 +48,15 @@ class Written(Value, eq=False):
 
     objects: Objects
     about: Mapping[Key, Sequence[Subject]] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
+    counts: kinds.Counts = field(default_factory=dict)
     traces: Mapping[Key, Trace] = field(default_factory=dict)
-    names: Names = field(default_factory=dict)
+    names: kinds.Names = field(default_factory=dict)
     whole: Written | None = None
 
-    def rules(self, body: Body | None) -> tuple[Rule, ...]:
-        return self.with_divisions(rules_of(body, self.counts, self.names))
+    def rules(self, body: Body | None) -> tuple[kinds.Rule, ...]:
+        return self.with_divisions(kinds.rules_of(body, self.counts, self.names))
 
-    def with_divisions(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    def with_divisions(self, rules: Iterable[kinds.Rule]) -> tuple[kinds.Rule, ...]:
         return tuple(rule._replace(division=self.division(rule.labels)) for rule in rules)
 
     def division(self, labels: Body) -> object:
@@ -93,7 +75,7 @@ class Written(Value, eq=False):
         return found
 
     @cached_property
-    def all_rules(self) -> list[Rule]:
+    def all_rules(self) -> list[kinds.Rule]:
         """In the order in which Node Feature Discovery goes through them: of two that match, the later one holds."""
         bodies = [(identity.name, body) for (_, identity), body in self.objects.items() if identity.kind == _RULE]
         return [rule for _, body in sorted(bodies, key=itemgetter(0)) for rule in self.rules(body)]
@@ -101,8 +83,8 @@ class Written(Value, eq=False):
     @cached_property
     def has_mps(self) -> bool:
         """Whether GPUs are shared by MPS, as the device plugin's files have it."""
-        maps = (Pair(*key, body, None) for key, body in self.objects.items() if key[1].kind == "ConfigMap")
-        return any(map(runs_mps, maps))
+        maps = (kinds.Pair(*key, body, None) for key, body in self.objects.items() if key[1].kind == "ConfigMap")
+        return any(map(kinds.runs_mps, maps))
 
     @property
     def has_nodes(self) -> bool:
@@ -126,26 +108,18 @@ Labels = frozenset[tuple[str, str]]
 """Labels of nodes that name an entry or a file of the operator, each with the name."""
 
 
-def differing(cluster: str, before: Written, after: Written, labels: Labels | None = None) -> Iterator[ObjectChange]:
+def differing(
+    cluster: str, all_before: Written, all_after: Written, labels: Labels | None = None
+) -> Iterator[ObjectChange]:
     """Every object that differs; one whose name changed with its content is one that changed.
 
     ``labels`` are all that nodes have, None where that is what the earlier rules say.
     """
-    old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
-    if old or new:
-        named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
-        sides = replace(before, objects=old, whole=before), replace(after, objects=new, whole=after)
-        yield from _differing(cluster, *sides, before, after, frozenset(named) if labels is None else labels)
-
-
-def _but_same(objects: Objects, others: Objects) -> Objects:
-    return {key: body for key, body in objects.items() if others.get(key) != body}
-
-
-def _differing(
-    cluster: str, before: Written, after: Written, all_before: Written, all_after: Written, named: Labels
-) -> Iterator[ObjectChange]:
-    """``before`` and ``after`` hold what differs, the others all there is."""
+    old, new = _but_same(all_before.objects, all_after.objects), _but_same(all_after.objects, all_before.objects)
+    before, after = replace(all_before, objects=old, whole=all_before), replace(all_after, objects=new, whole=all_after)
+    named = labels
+    if named is None:
+        named = frozenset(label for key, body in old.items() for label in _labels_of_nodes(key, body, all_before))
     new_folders = {folder for folder, _ in after.objects} - {folder for folder, _ in all_before.objects}
     gone = {key[0] for key in before.objects if key not in after.objects}
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
@@ -155,7 +129,7 @@ def _differing(
         if pair.identity.kind == _RULE and pair.after is None:
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
-                found = class_of_kept_rules(rules, all_after.all_rules)
+                found = kinds.class_of_kept_rules(rules, all_after.all_rules)
         # Argo CD and Flux are told to delete no part of a ClusterPolicy.
         annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
         is_part = "Validate=false" in str(annotations.get(SYNC_OPTIONS, "")).split(",")
@@ -181,7 +155,11 @@ def _differing(
             about = frozenset((*was_about, *after.about.get((pair.folder, pair.identity), ())))
             was_in = was[0] if was else ""
             item = ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
-            yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
+            yield item._replace(is_of_number=found is ChangeClass.RECREATE and kinds.is_of_number(pair))
+
+
+def _but_same(objects: Objects, others: Objects) -> Objects:
+    return {key: body for key, body in objects.items() if others.get(key) != body}
 
 
 # --- Configurations that nodes name ------------------------------------------------------------------------------
@@ -205,7 +183,7 @@ def _labels_of_nodes(key: Key, body: Body, side: Written) -> Iterator[tuple[str,
         yield from ((label, str(labels[label])) for label in _CONFIGS.values() if label in labels)
 
 
-def _vanishing(pair: Pair) -> set[tuple[str, str]]:
+def _vanishing(pair: kinds.Pair) -> set[tuple[str, str]]:
     """The entries that a ConfigMap of mig-manager or the device plugin had and has no more."""
     for prefix, label in _CONFIGS.items():
         if pair.identity.kind == "ConfigMap" and pair.identity.name.startswith(prefix) and pair.before and pair.after:
@@ -237,7 +215,7 @@ def _parent(body: Body) -> object:
     return value_of(body, ("spec", "parentQueue"))
 
 
-def _pairs(before: Objects, after: Objects) -> Iterator[tuple[Key | None, Pair]]:
+def _pairs(before: Objects, after: Objects) -> Iterator[tuple[Key | None, kinds.Pair]]:
     """Each pair, with the key that its object had, where there was one."""
     gone = {key: body for key, body in before.items() if key not in after}
     known: dict[object, Key] = {}
@@ -245,10 +223,10 @@ def _pairs(before: Objects, after: Objects) -> Iterator[tuple[Key | None, Pair]]
         known.setdefault(_kept(key, body), key)
     for key, body in after.items():
         was = key if key in before else known.pop(_kept(key, body), None)
-        yield was, Pair(*key, before[was] if was else None, body)
+        yield was, kinds.Pair(*key, before[was] if was else None, body)
         if was:
             gone.pop(was, None)
-    yield from ((key, Pair(*key, body, None)) for key, body in gone.items())
+    yield from ((key, kinds.Pair(*key, body, None)) for key, body in gone.items())
 
 
 _HASHED: Final = regex(r"-[0-9a-f]{8}$")
@@ -264,7 +242,7 @@ def _kept(key: Key, body: Body) -> object:
         case "", "Node":  # in whichever pool
             return identity
         case _, kind if kind == _RULE:  # that of the same nodes
-            return identity.kind, str([rule.chosen for rule in rules_of(body)])
+            return identity.kind, str([rule.chosen for rule in kinds.rules_of(body)])
         case "", "ConfigMap":  # with a hash in its name, or now without
             return folder, identity._replace(name=_HASHED.sub("", identity.name))
         case _:
@@ -274,29 +252,29 @@ def _kept(key: Key, body: Body) -> object:
 # --- Classes -----------------------------------------------------------------------------------------------------
 
 
-def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
+def _class_of(pair: kinds.Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
         return _class_of_file(pair, before, after, has_nodes=has_nodes, has_mps=has_mps)
     if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
-        return class_of_rules(*rules, before.all_rules, after.all_rules)
+        return kinds.class_of_rules(*rules, before.all_rules, after.all_rules)
     labels = pair.both("metadata", "labels")
     divisions = [side.division(found) for side, found in zip((before, after), labels, strict=True)]
     if pair.identity.kind == "Node" and divisions[0] is not None and divisions[0] == divisions[1]:
-        return class_of_labels(*labels, is_divided_alike=True)
+        return kinds.class_of_labels(*labels, is_divided_alike=True)
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
         if pair.identity.kind == _POLICY:
             return ChangeClass.RECREATE
-        if runs_mps(pair):
+        if kinds.runs_mps(pair):
             return ChangeClass.REPARTITION
-        is_watched = class_of(pair._replace(before=None)) is ChangeClass.METADATA
-        return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
+        is_watched = kinds.class_of(pair._replace(before=None)) is ChangeClass.METADATA
+        return ChangeClass.METADATA if is_watched else kinds.class_of_stage(pair.folder)
     if pair.identity.kind == _POLICY and pair.before is not None and pair.after is not None:
         was, spec = (Setup(found, _BY_OTHERS) for found in pair.both("spec"))
-        return class_of_settings(was, spec, "", has_mps=has_mps)
-    return class_of(pair)
+        return kinds.class_of_settings(was, spec, "", has_mps=has_mps)
+    return kinds.class_of(pair)
 
 
 _POLICY: Final = "ClusterPolicy"
@@ -304,12 +282,12 @@ _BY_OTHERS: Final = "external"
 """A ClusterPolicy that no chart writes holds all that the operator reads."""
 
 
-def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
+def _class_of_file(pair: kinds.Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
     """Nobody applies a file, but people and Helm read it. Where Node objects have the labels, a table is for taints."""
     old, new = (_content(body) for body in (pair.before, pair.after))
     if old == new:
         return ChangeClass.NONE
-    stage = stage_of(pair.folder)
+    stage = kinds.stage_of(pair.folder)
     if not pair.identity.name.endswith((".yaml", ".yml", ".json")):
         return ChangeClass.METADATA
     if pair.identity.name in (OWNERS_PATCH_FILE, OWNERS_VALUES_FILE) and None in (old, new):
@@ -319,19 +297,19 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         sides = (section(side, "spec") if is_policy else side for side in (old, new))
         was, values = (Setup(side, _BY_OTHERS if is_policy else HELM) for side in sides)
         found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
-        return class_of_settings(was, values, (found[1] if found else ""), has_mps=has_mps)
+        return kinds.class_of_settings(was, values, (found[1] if found else ""), has_mps=has_mps)
     if stage == Stage.PARTITIONS:
         rules = before.with_divisions(_rules_of_table(old, before.names))
         next_rules = after.with_divisions(_rules_of_table(new, after.names))
         if has_nodes:
             rules, next_rules = (tuple(rule._replace(labels={}) for rule in side) for side in (rules, next_rules))
-        return class_of_rules(rules, next_rules)
+        return kinds.class_of_rules(rules, next_rules)
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
     configurations = [without(side, "metrics") for side in (old, new) if isinstance(side, Mapping)]
     if stage == Stage.SCHEDULING and len(configurations) > 1 and configurations[0] == configurations[1]:
         return ChangeClass.METADATA  # what Kueue shows to Prometheus decides nothing
-    return class_of_stage(pair.folder)
+    return kinds.class_of_stage(pair.folder)
 
 
 _VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+[0-9])\.$")
@@ -346,10 +324,10 @@ def _content(body: Body | None) -> object:
     return documents[0].data if len(documents) == 1 and isinstance(documents[0].data, dict) else text
 
 
-def _rules_of_table(table: object, names: Names) -> tuple[Rule, ...]:
+def _rules_of_table(table: object, names: kinds.Names) -> tuple[kinds.Rule, ...]:
     """The rows of the table of node groups, as the rules that they stand for."""
     rows = mappings(table.get("nodeGroups")) if isinstance(table, Mapping) else ()
-    return tuple(rule_of_group(row, names) for row in rows)
+    return tuple(kinds.rule_of_group(row, names) for row in rows)
 
 
 def _class_of_request(old: object, new: object) -> ChangeClass:

@@ -75,7 +75,12 @@ def pods_in(objects: Iterable[tuple[str, Body]]) -> tuple[Pod, ...]:
             tenants[_text(item, "metadata", "name")] = _text(item, "metadata", "labels", TENANT_LABEL)
         elif item.get("kind") == PODS.kind:
             listed[_text(item, "metadata", "namespace"), _text(item, "metadata", "name")] = item
-    found = (_pod(item, tenants) for item in listed.values() if _is_running(item))
+    # A pod that has ended gives back what it had, and one on no node has not got it yet.
+    found = (
+        _pod(item, tenants)
+        for item in listed.values()
+        if _text(item, "spec", "nodeName") and _text(item, "status", "phase") not in _ENDED
+    )
     return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
 
 
@@ -213,11 +218,6 @@ def _units(pod: Pod, pool: Pool, wanted: frozenset[str] | None) -> dict[str, int
 _ENDED: Final = ("Succeeded", "Failed")
 _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
 _FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
-
-
-def _is_running(body: Body) -> bool:
-    """A pod that has ended gives back what it had, and one on no node has not got it yet."""
-    return bool(_text(body, "spec", "nodeName")) and _text(body, "status", "phase") not in _ENDED
 
 
 def _pod(body: Body, tenants: Mapping[str, str]) -> Pod:

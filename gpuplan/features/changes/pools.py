@@ -27,10 +27,23 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.fields import changes_by_row
-from gpuplan.features.changes.keeping import hangs_on_order
+from gpuplan.features.changes.kinds import class_of_boards
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
-from gpuplan.features.changes.node_rules import class_of_boards
+from gpuplan.features.changes.model import (
+    NOTHING_RUNS,
+    REVERT,
+    Change,
+    division,
+    fate_of_queues,
+    from_to,
+    listed,
+    names,
+    nodes_of,
+    of,
+    shared_as,
+    verb,
+    who_names,
+)
 from gpuplan.features.changes.nodes import (
     Arrival,
     Departure,
@@ -43,19 +56,9 @@ from gpuplan.features.changes.nodes import (
     pods_on,
     transitions,
 )
-from gpuplan.features.changes.operands import swaps_drivers
+from gpuplan.features.changes.operator import swaps_drivers
+from gpuplan.features.changes.orders import hangs_on_order
 from gpuplan.features.changes.step import Step, changes_of
-from gpuplan.features.changes.wording import (
-    division,
-    fate_of_queues,
-    from_to,
-    listed,
-    names,
-    nodes_of,
-    shared_as,
-    verb,
-    who_names,
-)
 
 
 def pool_changes(step: Step) -> Iterator[Change]:
@@ -131,7 +134,7 @@ def _passage(step: Step, was: Pool | None, to: Pool | None, moved: Iterable[Tran
 
 
 def _ordered(passage: Passage) -> str:
-    """Return the effect of the wrong order, with its remedy (`gpuplan.features.changes.keeping`)."""
+    """Return the effect of the wrong order, with its remedy (`gpuplan.features.changes.orders`)."""
     was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
         f"where the labels of pool `{was}` are synced before those of `{to}`, the nodes have none for a while: the "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends import backends, kueue
 from gpuplan.compiler.backends.gpu_operator import device_plugin
@@ -15,12 +15,11 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError,
 from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
-from gpuplan.compiler.manifests import Identity, Manifest, identity_of, is_object, to_yaml
+from gpuplan.compiler.manifests import Manifest, identity_of, is_object, to_yaml
 from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.planning.layouts import content_hash
-from gpuplan.compiler.planning.node_list import Node
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -35,8 +34,8 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.plugin_configs import configuration, key_of
 from gpuplan.compiler.planning.pools import hangs_on_retained
-from gpuplan.features.changes.evidence import Evidence
-from gpuplan.features.changes.keeping import is_needed, letting_go
+from gpuplan.features.changes.evidence import Evidence, Listed, Named, RetainedPart, named_by, of_nodes
+from gpuplan.features.changes.orders import is_needed, letting_go
 from gpuplan.features.changes.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
 from gpuplan.features.changes.step import Step
 
@@ -98,11 +97,7 @@ _OWN: Final = ("GPU721", "GPU745")
 
 
 def retain(
-    root: Path,
-    clusters: Sequence[str] = (),
-    against: str = HEAD,
-    nodes: Sequence[Node] | None = None,
-    objects: Iterable[Body] = (),
+    root: Path, clusters: Sequence[str] = (), against: str = HEAD, nodes: Listed = None, objects: Iterable[Body] = ()
 ) -> Retention:
     """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined.
 
@@ -137,7 +132,7 @@ def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[
     What pools give is named by nodes sooner or later, whatever these name now. Of what no pool gives, evidence decides.
     """
     made = {found.named for found in _defined(new, with_objects=True)}
-    retained = {_definition(item.what).named for item in new.retained}
+    retained = {named_by(item.what) for item in new.retained}
     taken = {item.name for item in new.retained}
     for needed in _needed(old, new):
         is_moved = needed.named.label == POOL_LABEL
@@ -183,19 +178,6 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
 # --- Definitions -------------------------------------------------------------------------------------------------
 
 
-class Named(NamedTuple):
-    """Something that the cluster names: a label's value, or an object's identity, where the label is empty."""
-
-    label: str
-    name: str | Identity
-
-    def __str__(self) -> str:
-        if not isinstance(self.name, Identity):
-            return f"`{self.label}: {self.name}`"
-        where = f" in namespace `{self.name.namespace}`" if self.name.namespace else ""
-        return f"{self.name.kind} `{self.name.name}`{where}"
-
-
 class _Definition(NamedTuple):
     """The meaning of a name. Two definitions with one ``content`` are the same.
 
@@ -222,23 +204,17 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
                     yield _Definition(Named("", artifact.identity), artifact.body, None)
 
 
-def _definition(retained: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject) -> _Definition:
+def _definition(retained: RetainedPart) -> _Definition:
+    named = named_by(retained)
     match retained:
         case RetainedLayout():
-            named = Named(MIG_CONFIG_LABEL, retained.spec.config_name)
             return _Definition(named, _content(retained.layout), retained.at / "configName")
         case RetainedDevicePluginConfig():
-            return _Definition(
-                Named(DEVICE_PLUGIN_CONFIG_LABEL, retained.spec.key), to_yaml(retained.config), retained.at / "key"
-            )
+            return _Definition(named, to_yaml(retained.config), retained.at / "key")
         case RetainedNodes():
-            named = _of_nodes(retained.spec.pool, retained.spec.name_pattern, retained.nodes.names)
             return _Definition(named, retained.spec, retained.at / "pool")
-        case RetainedObject():
-            at = retained.at / "manifest" / "metadata" / "name"
-            return _Definition(Named("", identity_of(retained.spec.manifest)), retained.spec.manifest, at)
-        case _:
-            assert_never(retained)
+        case RetainedObject(spec=spec):
+            return _Definition(named, spec.manifest, retained.at / "manifest" / "metadata" / "name")
 
 
 def _content(layout: Layout) -> tuple[str, str]:
@@ -367,13 +343,7 @@ def _nodes(old: Plan, new: Plan) -> Iterator[_Needed]:
             until = f"{listed} no node" + (f" but those of pool `{name}`" if new.find_pool(name) is not None else "")
         spec = {"pool": name, **chosen, "labels": moved.labels}
         document = f"nodes-of-{name}-{_digest(to_yaml(chosen))[:8]}"
-        yield _Needed(
-            _of_nodes(name, chosen.get("namePattern"), moved.names), document, {"nodes": spec, "until": until}
-        )
-
-
-def _of_nodes(pool: str, pattern: str | None, names: Iterable[str]) -> Named:
-    return Named(POOL_LABEL, f"{pool} ({pattern or ', '.join(sorted(names))})")
+        yield _Needed(of_nodes(name, chosen.get("namePattern"), moved.names), document, {"nodes": spec, "until": until})
 
 
 def _no_node(label: str, value: str) -> str:
@@ -415,7 +385,7 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
     before |= {Named(label, name) for _, kept in new.retained_nodes for label, name in kept.spec.labels.items()}
     step = Step(old, new)
     for item in new.retained:
-        named = _definition(item.what).named
+        named = named_by(item.what)
         if isinstance(item.what, RetainedNodes) and is_needed(step, item.what):
             continue
         if not _decides_keys(new, item.what) and (named not in before or named in now):

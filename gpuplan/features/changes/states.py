@@ -11,34 +11,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from posixpath import basename, dirname
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.base.plain import Body
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import Body, section
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.documents import Difference, differences
 from gpuplan.compiler.manifests import File, Identity, Manifest, Subject, identity_of
 from gpuplan.compiler.manifests.provenance import Routes, Trace, below
+from gpuplan.compiler.planning import appliers
 from gpuplan.compiler.planning.linking import Linked
-from gpuplan.compiler.planning.node_list import Node
 from gpuplan.compiler.planning.plan import Plan, Stage
-from gpuplan.features.changes import clusters
+from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
+from gpuplan.features.changes import clusters, hand_written
 from gpuplan.features.changes.costs import price_changes
-from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
-from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
-from gpuplan.features.changes.kinds import stage_of
-from gpuplan.features.changes.layouts import gpu_changes, layout_changes
-from gpuplan.features.changes.model import Change, Comparison, ObjectChange
+from gpuplan.features.changes.evidence import Evidence, Listed, names_by_pattern, resolved
+from gpuplan.features.changes.kinds import locked_fields, stage_of
+from gpuplan.features.changes.model import Change, Comparison, ObjectChange, Wait
 from gpuplan.features.changes.nodes import count_by_rule
 from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differing, in_order
 from gpuplan.features.changes.operator import operator_changes
-from gpuplan.features.changes.places import Edits, is_of
 from gpuplan.features.changes.pools import pool_changes
-from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.tenants import priority_changes, tenant_changes
-from gpuplan.features.changes.waiting import waits
-from gpuplan.features.changes.workloads import workload_changes
+from gpuplan.features.changes.step import Edits, Step, is_of
+from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
 
 
 class ClusterState(NamedTuple):
@@ -77,9 +76,7 @@ def _trace_of_text(trace: Trace) -> Routes:
     return below((_TEXT,), trace())
 
 
-def compare(
-    before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
-) -> Comparison:
+def compare(before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Listed = None) -> Comparison:
     """Return the differences in all clusters, by cluster name and worst first.
 
     ``nodes`` are those of the only cluster.
@@ -93,7 +90,7 @@ def compare(
 
 
 def _known(
-    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+    before: ClusterState | None, after: ClusterState | None, nodes: Listed
 ) -> tuple[ClusterState | None, ClusterState | None]:
     """Both states, with the nodes that the rules of each are for."""
     if before is None or after is None or nodes is None:
@@ -107,9 +104,7 @@ def _known(
     return known(before, plans[0]), known(after, plans[1])
 
 
-def _compare(
-    cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
-) -> Comparison:
+def _compare(cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Listed) -> Comparison:
     old, new = (state.written if state else Written({}) for state in (before, after))
     evidence = Evidence(before.plan, nodes, (after or before).plan) if before and nodes is not None else None
     proof = evidence.named if evidence is not None and evidence.is_whole else None
@@ -142,10 +137,7 @@ def _compare(
 
 
 def _changes(
-    before: ClusterState | None,
-    after: ClusterState | None,
-    objects: Sequence[ObjectChange],
-    nodes: Sequence[Node] | None,
+    before: ClusterState | None, after: ClusterState | None, objects: Sequence[ObjectChange], nodes: Listed
 ) -> Iterator[Change]:
     """Yield the changes of all rules, whether or not an object shows them."""
     if before is None or after is None:
@@ -157,13 +149,13 @@ def _changes(
         clusters.cluster_changes,
         operator_changes,
         pool_changes,
-        layout_changes,
-        gpu_changes,
+        hand_written.layout_changes,
+        hand_written.gpu_changes,
         price_changes,
         priority_changes,
         tenant_changes,
-        hand_written_changes,
-        retained_changes,
+        hand_written.hand_written_changes,
+        hand_written.retained_changes,
     ):
         yield from rule(step)
     yield from workload_changes(step, objects)
@@ -243,3 +235,73 @@ def _is_about(change: Change, obj: ObjectChange) -> bool:
     subjects = (change.subject, *change.also, change.subject._replace(name=""))
     is_named = not obj.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
     return is_named or stage_of(obj.folder) in change.stages
+
+
+def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
+    """Yield the waits of a cluster by folder, by its later plan (cases: `tests/cluster/test_argocd_syncs.py`).
+
+    What a person syncs is pruned as they say.
+
+    A sync has no end of its own, and no two of an Application run at once. It asks before it prunes an object that
+    says so. What it applied must be healthy before a later wave is applied, and a Job is that when it has ended;
+    after the last wave it waits for nothing (`Sync` in
+    https://github.com/argoproj/argo-cd/blob/v3.5.3/gitops-engine/pkg/sync/sync_context.go).
+
+    No sync begins where Argo CD cannot compare. It asks the API server what an apply would change, object by
+    object, and one refusal fails the comparison of all (`serverSideDiff` in `gitops-engine/pkg/diff/diff.go` and
+    `CompareAppState` in `controller/state.go` there). The next look takes what was compared before for known, and
+    changes nothing; only objects that come or go are seen (`useDiffCache` there). The options `Replace` and `Force`
+    are read after that, in a sync.
+
+    An ApplicationSet with `create-update` deletes no Application, and the parent of the others prunes none.
+    """
+    kept = {hand_written.folder_of(component) for component in plan.components}
+    for folder, keys in groupby(sorted({*before, *after}), key=lambda key: key[0]):
+        applier = appliers.find_applier(plan, folder)
+        if applier is None or applier.kind not in (appliers.APPLICATION, appliers.APPLICATION_SET):
+            continue
+        identities = [identity for _, identity in keys]
+        old, new = (
+            {name: side[folder, name] for name in identities if (folder, name) in side} for side in (before, after)
+        )
+        gone = {name: body for name, body in old.items() if name not in new} if appliers.is_pruned(folder) else {}
+        pruned = [
+            name
+            for name, body in gone.items()
+            if applier.is_automatic and (_CONFIRM in str(_annotations(body).get(SYNC_OPTIONS, "")).split(","))
+        ]
+        last = max(map(_step, (*new.values(), *gone.values())), default=None)
+        ended = [
+            name
+            for name, body in new.items()
+            if ((name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body) and _step(body) != last)
+            and old.get(name) != body
+        ]
+        stay = () if appliers.is_applied_by_client(plan, folder) else new.keys() & old.keys()
+        refused = sorted(
+            name for name in stay if HOOK not in _annotations(new[name]) and locked_fields(name, old[name], new[name])
+        )
+        wait = Wait(plan.cluster.name, applier.name, folder)
+        if new and (pruned or ended or refused):
+            yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))
+        elif not new and folder not in kept and (left := tuple(name for name in old if name.kind != FILE)):
+            yield wait._replace(left=left)
+
+
+_CONFIRM: Final = "Prune=confirm"
+
+_Step = tuple[int, int]
+"""The phase, by its place among all, and the wave."""
+_PHASES: Final = ("PreSync", "Sync", "PostSync")
+_WAVE: Final = regex(r"[+-]?[0-9]{1,9}")
+
+
+def _step(body: Body) -> _Step:
+    """When it comes. What is no hook is in the phase `Sync`, and a wave that is no number is 0."""
+    found = _annotations(body)
+    phase, wave = str(found.get(HOOK, "Sync")), str(found.get(SYNC_WAVE))
+    return _PHASES.index(phase) if phase in _PHASES else 0, int(wave) if _WAVE.fullmatch(wave) else 0
+
+
+def _annotations(body: Body) -> Body:
+    return section(body, "metadata", "annotations")

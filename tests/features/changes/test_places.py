@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gpuplan.features.changes.places import is_of
+from gpuplan.features.changes.step import is_of
 from tests.features.changes.platform import State, between, load
 
 HEAD = "apiVersion: gpuplan.dev/v1\nkind: KIND\nmetadata:\n  name: NAME\nspec:\n"

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.changes.checks import places as running
+from gpuplan.features.changes.checks import nodes as running
 from gpuplan.features.changes.model import CapacityChange, Change, NodeImpact
 from gpuplan.features.changes.nodes import pods_on
 from gpuplan.features.changes.pods import Holder, Pod, find_holders, read_pods

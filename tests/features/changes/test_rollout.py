@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 from gpuplan.compiler.planning.plan import Plan, Pool, Sharing
 from gpuplan.compiler.planning.plugin_configs import configuration
 from gpuplan.compiler.planning.pools import is_alike
-from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, StepKind, plan_rollout
+from gpuplan.features.changes.rollouts import Refusal, RolloutPlan, RolloutStep, StepKind, plan_rollout
 from tests.plans import a_plan
 
 PER_GPU: dict[str, dict[str, int]] = {

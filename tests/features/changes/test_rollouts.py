@@ -17,8 +17,18 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import build, validate
 from gpuplan.features.changes.comparing import Side, SideKind, choose_sides, compare_sides
-from gpuplan.features.changes.rollout import Refusal, RolloutPlan, StepKind
-from gpuplan.features.changes.rollouts import Action, Edit, Proposal, Wish, find_uncommitted, propose, write
+from gpuplan.features.changes.rollouts import (
+    Action,
+    Edit,
+    Proposal,
+    Refusal,
+    RolloutPlan,
+    StepKind,
+    Wish,
+    find_uncommitted,
+    propose,
+    write,
+)
 from gpuplan.features.changes.views.rollout import rollout_as_data, shown_rollout
 from gpuplan.terminal.text import PLAIN
 

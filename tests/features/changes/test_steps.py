@@ -15,8 +15,7 @@ from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.features.changes.checks import run
 from gpuplan.features.changes.comparing import choose_sides, compare_sides
 from gpuplan.features.changes.retaining import keepers
-from gpuplan.features.changes.rollout import RolloutPlan, StepKind
-from gpuplan.features.changes.rollouts import write as write_step
+from gpuplan.features.changes.rollouts import RolloutPlan, StepKind, write as write_step
 from gpuplan.features.changes.step import Step
 from tests.cli.platforms import CLUSTER, a_broken_platform, a_platform, write
 from tests.features.changes.test_retaining import TENANT, a_kueue_plan, a_mig_plan, a_shared_plan

@@ -12,8 +12,7 @@ from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.features.changes.model import Wait
 from gpuplan.features.changes.objects import Objects
-from gpuplan.features.changes.states import ClusterState, compare
-from gpuplan.features.changes.waiting import waits as told
+from gpuplan.features.changes.states import ClusterState, compare, waits as told
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import document, pool, priority_class, tenant
 

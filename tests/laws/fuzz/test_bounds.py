@@ -17,8 +17,8 @@ from gpuplan.compiler.documents import MAX_BYTES, parse, read_bytes
 from gpuplan.compiler.documents.parse import MAX_DEPTH, MAX_DOCUMENTS
 from gpuplan.compiler.documents.printed import read_printed
 from gpuplan.compiler.documents.text import MAX_DIRECTIVES
-from gpuplan.features.changes import git_tree
-from gpuplan.features.changes.git_tree import GitTree
+from gpuplan.features.changes import revisions as git_tree
+from gpuplan.features.changes.revisions import GitTree
 from gpuplan.features.packing.sizing.demand import asked, from_files
 from gpuplan.features.packing.sizing.demand.asked import MOST_NEEDS
 from gpuplan.features.packing.sizing.demand.tables import MAX_COLUMNS

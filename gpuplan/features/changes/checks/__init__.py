@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.checks.registry import Check, checks_in, run_all
-from gpuplan.features.changes.checks import evidence, fixed, nodes, orders, repartitions, tenants
+from gpuplan.features.changes.checks import fixed, nodes, repartitions, tenants
 from gpuplan.features.changes.step import Step
 
-CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, orders, tenants)
+CHECKS: tuple[Check[Step], ...] = checks_in(fixed, nodes, repartitions, tenants)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

@@ -1,4 +1,4 @@
-"""Checks on what cannot be changed where it is: installations, what syncs, and fields of objects (GPU705, 712-714)."""
+"""Checks on what cannot be changed where it is: and on what is retained (GPU705, 712-714, 739, 749)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final
 
 from gpuplan.compiler.backends import backends
+from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.compiler.base.plain import Body, value_of
 from gpuplan.compiler.base.wording import joined
@@ -14,14 +15,125 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.manifests.kinds import Route, assume_kind
-from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
+from gpuplan.compiler.planning.plan import (
+    MIG_CONFIG_LABEL,
+    WORKLOAD_LABEL,
+    Plan,
+    Retained,
+    RetainedNodes,
+    RetainedObject,
+)
 from gpuplan.compiler.planning.pods import volumes_of
-from gpuplan.compiler.policy.models import Install
-from gpuplan.features.changes.checks.places import name_of_cluster
+from gpuplan.compiler.policy.models import Install, NodeLabels
+from gpuplan.features.changes.checks.nodes import earlier, name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers
+from gpuplan.features.changes.evidence import named_by
 from gpuplan.features.changes.kinds import locked_fields
+from gpuplan.features.changes.model import deletion, who_names
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import deletion
+
+# --- What is retained --------------------------------------------------------------------------------------------
+
+
+@check("GPU739", "retained-dropped-unseen", Severity.WARNING, family=Family.STEP)
+def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
+    """What was retained is dropped, and nobody has shown that the cluster does not need it.
+
+    ## Why
+    A document of the kind Retained is there for what nodes and queues of the cluster still need, and policies do not
+    say when they have done with it: labels move as late as somebody approves it. A node whose label names an entry or
+    a file that is gone fails as soon as its MIG manager, or its device plugin, restarts.
+
+    ## Instead
+    Pass the cluster's nodes: `kubectl get nodes -o json | gpuplan validate --against HEAD --nodes -`. Where no node
+    needs it there is no finding; where some do it is an error that says which, and the document has to stay.
+    Kubernetes objects are not seen in nodes: look at what the document names under `until`, and say so in a comment.
+    `gpuplan retain --prune --nodes FILE` says which documents may go.
+    """
+    kept = {_key(item) for item in step.after.retained}
+    for item in step.before.retained:
+        needing = step.needing(item)
+        # Nodes show no objects.
+        listed = "" if isinstance(item.what, RetainedObject) else "pass `--nodes FILE`; or "
+        look = f"{listed}look, and say so: `# gpuplan: ignore[GPU739] REASON`"
+        if _key(item) not in kept and needing != () and not _is_made(item, step.after):
+            yield Finding(
+                name_of_cluster(step),
+                f"{_title(item)} is no longer retained, and "
+                + (who_names(needing) if needing else "nobody has shown that nothing needs it"),
+                label=f"`{item.name}` is gone",
+                notes=(earlier(item.at, f"`{item.name}`"), f"it may go once {item.spec.until}"),
+                help=f"bring `{item.name}` back until no node needs it" if needing else look,
+                severity=Severity.ERROR if needing else None,
+            )
+
+
+def _key(retained: Retained) -> tuple[str, object]:
+    return ("nodes", retained.name) if isinstance(retained.what, RetainedNodes) else named_by(retained.what)
+
+
+def _title(retained: Retained) -> str:
+    if isinstance(retained.what, RetainedNodes):
+        return f"what nodes keep of pool `{retained.what.spec.pool}`"
+    label, name = named_by(retained.what)
+    if isinstance(name, Identity):
+        return f"{name.kind} `{name.name}`"
+    return f"the {'entry' if label == MIG_CONFIG_LABEL else 'configuration'} `{name}`"
+
+
+def _is_made(retained: Retained, after: Plan) -> bool:
+    """Whether the policies make it themselves, or nothing applies it."""
+    if isinstance(retained.what, RetainedNodes):
+        return after.cluster.spec.node_labels is not NodeLabels.NFD
+    label, name = named_by(retained.what)
+    if isinstance(name, Identity):
+        made = (artifact for backend in backends() for artifact in backend.render(after))
+        return any(isinstance(artifact, Manifest) and artifact.identity == name for artifact in made)
+    is_entry = label == MIG_CONFIG_LABEL
+    return name in (mig_parted.configuration(after)["mig-configs"] if is_entry else device_plugin.configurations(after))
+
+
+# --- Lists -------------------------------------------------------------------------------------------------------
+
+
+@check("GPU749", "nodes-not-listed", Severity.NOTE, family=Family.STEP)
+def nodes_not_listed(step: Step) -> Iterator[Finding]:
+    """The list of nodes lacks some that the policies count, or is of another cluster, or of one never labelled.
+
+    ## Why
+    What no node of the list names may be named by one that is not in it: `kubectl get nodes` with a selector lists a
+    part, and another context lists another cluster, whose nodes the same patterns may match. So such a list is no proof
+    that something may go, and patterns of a pool that lacks nodes are judged by what they may match. What the nodes
+    that are there do name is a fact all the same.
+
+    ## Instead
+    List all nodes: `kubectl get nodes -o json`. Where nodes are gone for good, correct `nodes.count` or `nodes.names`.
+    """
+    if step.evidence is None:
+        return
+    if step.evidence.is_foreign:
+        yield Finding(
+            name_of_cluster(step),
+            step.evidence.doubts[0],
+            label="nothing of it is taken for proof",
+            help="list the nodes of this cluster; before its first sync leave `--nodes` out",
+        )
+        return
+    for stranger in step.evidence.strangers:
+        yield Finding(
+            name_of_cluster(step),
+            stranger,
+            label="what no node of the list names is no proof",
+            help="list the nodes of this cluster; or remove the label where the pool was removed long ago",
+        )
+    for lack in step.evidence.lacks:
+        pool = step.after.find_pool(lack.pool.name)
+        yield Finding(
+            pool.at / "nodes" / "count" if pool is not None else name_of_cluster(step),
+            str(lack),
+            label="what no node names may be named by these",
+            help="list all nodes; or correct what the pool counts",
+        )
 
 
 @check("GPU712", "operator-moves", family=Family.STEP)

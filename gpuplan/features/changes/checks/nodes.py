@@ -6,30 +6,78 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
-from gpuplan.compiler.base.diagnostics import Family, Finding, Severity
+from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool, Tenant
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
-from gpuplan.features.changes.checks.places import (
-    chosen_by,
-    earlier,
-    labelled,
-    name_of_cluster,
-    pods_note,
-    pods_on,
-    sharing_of,
-)
 from gpuplan.features.changes.meanwhile import without_file
+from gpuplan.features.changes.model import NodeImpact, division, from_to, verb, who_names
 from gpuplan.features.changes.nodes import Departure, departures
 from gpuplan.features.changes.orders import dangling
+from gpuplan.features.changes.pods import held
 from gpuplan.features.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.features.changes.step import Step
-from gpuplan.features.changes.wording import division, from_to, verb, who_names
+
+
+def name_of_cluster(step: Step) -> Origin:
+    """The place for what is no longer there: nothing else in the later policies is about it."""
+    return name_of(step.after.cluster.at)
+
+
+def earlier(at: Origin, thing: str) -> str:
+    """A note on where something was written that is gone."""
+    location = at.locate()
+    return f"{thing} was in `{location.file.path}`, line {location.span.start.line}"
+
+
+def sharing_of(pool: Pool) -> Origin:
+    """Where a pool, or a part of one, says how its GPUs are shared."""
+    return pool.sharing.layout_at if isinstance(pool.sharing, Mig) else pool.sharing.at.key
+
+
+def chosen_by(pool: Pool) -> Origin:
+    """Where a pool says which nodes it has."""
+    return pool.nodes.at / ("namePattern" if pool.nodes.name_pattern else "names")
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def labelled(label: str, value: str, nodes: Sequence[str] | None) -> str:
+    """A note on which nodes name an entry, where that is known, or on what says that there are some."""
+    if nodes is None:
+        return f"their nodes have the label `{label}: {value}`, as policies say; `--nodes FILE` shows which"
+    return f"{listing(nodes)} {'has' if len(nodes) == 1 else 'have'} the label `{label}: {value}`"
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+def pods_on(step: Step, pool: Pool, nodes: NodeImpact | None = None) -> int | None:
+    """Return the number of pods with units on these nodes of an earlier pool, or None without a list of pods."""
+    if step.pods is None:
+        return None
+    named = nodes.names if nodes is not None and nodes.pattern is None else ()
+    found = (pod for pod, there, _ in held(step.before, step.pods) if there.name == pool.name)
+    return sum(not named or pod.node in named for pod in found)
+
+
+def pods_of(step: Step, tenant: Tenant) -> int | None:
+    """Return the number of pods with units in the namespaces of an earlier tenant, or None without a list of pods."""
+    if step.pods is None:
+        return None
+    return sum(pod.namespace in tenant.spec.namespaces for pod, _, _ in held(step.before, step.pods))
+
+
+def pods_note(number: int | None) -> tuple[str, ...]:
+    """A note on how many run, where that is known."""
+    return () if number is None else (f"{count(number, 'pod')} {'holds' if number == 1 else 'hold'} GPUs there now",)
+
 
 RETAIN: Final = "gpuplan retain --write"
 

@@ -13,8 +13,7 @@ from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.planning import kai
 from gpuplan.compiler.planning.kueue import cluster_queue
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, RetainedObject, Tenant
-from gpuplan.features.changes.checks.nodes import RETAIN
-from gpuplan.features.changes.checks.places import earlier, name_of_cluster, pods_note, pods_of
+from gpuplan.features.changes.checks.nodes import RETAIN, earlier, name_of_cluster, pods_note, pods_of
 from gpuplan.features.changes.nodes import quotas
 from gpuplan.features.changes.pods import held
 from gpuplan.features.changes.step import Step
@@ -50,7 +49,21 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
                 notes=(*_gone(step, tenant), *pods_note(there)),
                 help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
             )
-    yield from _kai_queues(step)
+    kept = {queue.name for queue in kai.queues(step.after)}
+    gone: dict[str, list[str]] = {}
+    for queue in kai.queues(step.before):
+        if queue.takes_work and queue.name not in kept:
+            gone.setdefault(queue.tenant.name, []).append(queue.name)
+    for tenant in step.before.tenants:
+        if tenant.name in gone and (there := pods_of(step, tenant)) != 0:
+            yield Finding(
+                _place(step, tenant),
+                f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
+                label="what waits there is never placed",
+                notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
+                help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
+                severity=Severity.WARNING,
+            )
 
 
 def _without_queue(step: Step) -> list[Tenant]:
@@ -78,24 +91,6 @@ def _gone(step: Step, tenant: Tenant) -> tuple[str, ...]:
     """A note on where a tenant was written that is there no more."""
     stays = any(later.name == tenant.name for later in step.after.tenants)
     return () if stays else (earlier(name_of(tenant.at), f"tenant `{tenant.name}`"),)
-
-
-def _kai_queues(step: Step) -> Iterator[Finding]:
-    kept = {queue.name for queue in kai.queues(step.after)}
-    gone: dict[str, list[str]] = {}
-    for queue in kai.queues(step.before):
-        if queue.takes_work and queue.name not in kept:
-            gone.setdefault(queue.tenant.name, []).append(queue.name)
-    for tenant in step.before.tenants:
-        if tenant.name in gone and (there := pods_of(step, tenant)) != 0:
-            yield Finding(
-                _place(step, tenant),
-                f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
-                label="what waits there is never placed",
-                notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
-                help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
-                severity=Severity.WARNING,
-            )
 
 
 # --- Another scheduler -------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def retain() -> None:
     """
 
 
-@verb("rolling")
+@verb("retaining")
 @click.argument("pool", shell_complete=completing(pool_names))
 @option(
     "--to",

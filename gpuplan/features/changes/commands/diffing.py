@@ -13,7 +13,7 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.documents.listed import find_objects
 from gpuplan.compiler.planning.node_list import LIST_NODES
 from gpuplan.features.changes.commands import FORMATS
-from gpuplan.features.changes.comparing import Diff, Platform, compare
+from gpuplan.features.changes.comparing import Platform, compare
 from gpuplan.features.changes.pods import LIST_PODS, PODS, pods_in
 from gpuplan.features.changes.views.diff import seen_from, shown_diff, side_name
 from gpuplan.terminal.formats import write_outputs
@@ -42,7 +42,13 @@ def diff(
     write_outputs(terminal.root, outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, changes))
     for platform in (changes.earlier, changes.later):
         _write_errors(terminal, platform)
-    return _exit_code(changes, fail_on)
+    if not changes.is_comparable:
+        return 2
+    least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
+    is_too_much = changes.worst.rank >= least.rank
+    # What a commit applies is its `out/`: one that its policies do not make may change anything.
+    is_unknown = bool(fail_on and changes.later.side.revision and changes.later.staleness)
+    return 1 if is_too_much or is_unknown or changes.later.errors or has_errors(changes.findings) else 0
 
 
 def _write_errors(terminal: Terminal, platform: Platform) -> None:
@@ -52,13 +58,3 @@ def _write_errors(terminal: Terminal, platform: Platform) -> None:
     report = replace(platform.report, diagnostics=platform.errors)
     terminal.insist(f"\nerrors in {side_name(platform.side)}:\n\n{full(report, theme)}")
     terminal.say(verdict(report, theme))
-
-
-def _exit_code(changes: Diff, fail_on: str | None) -> int:
-    if not changes.is_comparable:
-        return 2
-    least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
-    is_too_much = changes.worst.rank >= least.rank
-    # What a commit applies is its `out/`: one that its policies do not make may change anything.
-    is_unknown = bool(fail_on and changes.later.side.revision and changes.later.staleness)
-    return 1 if is_too_much or is_unknown or changes.later.errors or has_errors(changes.findings) else 0

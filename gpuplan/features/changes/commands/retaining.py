@@ -1,21 +1,35 @@
-"""The work of `gpuplan retain`."""
+"""The work of `gpuplan retain` with its words, and that of `gpuplan rollout`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from posixpath import dirname
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.pipeline import writing
 from gpuplan.features.changes import retaining
 from gpuplan.features.changes.retaining import Leftover
-from gpuplan.features.changes.views import retaining as view
 from gpuplan.terminal.formats import write_findings
 from gpuplan.terminal.lists import read_nodes_and_others
 from gpuplan.terminal.session import Terminal
+from gpuplan.terminal.text import printable
+
+if TYPE_CHECKING:
+    from gpuplan.features.changes.retaining import Leftover, Retention
+
+
+from collections.abc import Mapping
+
+from gpuplan.compiler.planning.node_list import LIST_NODES
+from gpuplan.features.changes import rollouts
+from gpuplan.features.changes.rollouts import Action, Proposal, Wish, find_hindrance, propose
+from gpuplan.features.changes.views.rollout import shown_rollout
+from gpuplan.terminal.lists import in_one, read_texts
 
 
 def retain(
@@ -40,17 +54,23 @@ def retain(
         document for document in retention.leftovers if prune and document.is_ours and (is_guess or document.may_go)
     ]
     if write:
-        if not without_evidence:
-            _refuse_to_guess(pruned)
+        unseen = [] if without_evidence else [document for document in pruned if not document.may_go]
+        if unseen:
+            more = f", nor {len(unseen) - 1} more" if len(unseen) > 1 else ""
+            raise GpuplanError(
+                f"policies do not say whether nodes still need {unseen[0].title}{more}; so nothing was deleted",
+                "pass the nodes: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`; or look at "
+                "what `gpuplan retain --prune` says, and add `--without-evidence`",
+            )
         _create(terminal.root, retention)
         for document in pruned:
             writing.remove(terminal.root, document.path)
             writing.remove_folder(terminal.root, dirname(document.path))
-        terminal.say(view.written(retention))
+        terminal.say(written(retention))
     else:
-        terminal.print(view.documents(retention))
-        terminal.say(view.missing(retention))
-    terminal.say(view.leftovers(retention, pruned, prune=prune, write=write))
+        terminal.print(documents(retention))
+        terminal.say(missing(retention))
+    terminal.say(leftovers(retention, pruned, prune=prune, write=write))
     return 0 if write or not (retention.missing or pruned) else 1
 
 
@@ -59,21 +79,117 @@ def write_missing(terminal: Terminal, clusters: Sequence[str]) -> None:
     retention = retaining.retain(terminal.root, clusters)
     _create(terminal.root, retention)
     if retention.missing:
-        terminal.say(view.written(retention))
-
-
-def _refuse_to_guess(pruned: Sequence[Leftover]) -> None:
-    """Stop before anything is deleted that nodes may still name."""
-    if unseen := [document for document in pruned if not document.may_go]:
-        raise GpuplanError(
-            f"policies do not say whether nodes still need {unseen[0].title}"
-            + (f", nor {len(unseen) - 1} more" if len(unseen) > 1 else "")
-            + "; so nothing was deleted",
-            "pass the nodes: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -`; or look at what "
-            "`gpuplan retain --prune` says, and add `--without-evidence`",
-        )
+        terminal.say(written(retention))
 
 
 def _create(root: Path, retention: retaining.Retention) -> None:
     """Write the documents that are missing, and none of them over another file."""
     writing.create_all(root, {keeper.path: keeper.text for keeper in retention.missing})
+
+
+def documents(retention: Retention) -> str:
+    """The documents that are missing, as one stream, each with its path."""
+    return "---\n".join(f"# {keeper.path}\n{keeper.text}" for keeper in retention.missing)
+
+
+def missing(retention: Retention) -> str:
+    """Return the names of the revision that would be gone, in words."""
+    revision = printable(retention.revision)
+    if not retention.missing:
+        return f"nothing to retain: what nodes and queues name at {revision} stays\n"
+    gone = "".join(f"{keeper.path}: {printable(keeper.title)} would be gone\n" for keeper in retention.missing)
+    return f"{gone}{count(len(retention.missing), 'document')} missing; `gpuplan retain --write` writes them\n"
+
+
+def written(retention: Retention) -> str:
+    """The files that were written, and what each retains."""
+    if not retention.missing:
+        return missing(retention)
+    return "".join(f"created {keeper.path}: {printable(keeper.title)} stays\n" for keeper in retention.missing)
+
+
+def leftovers(retention: Retention, pruned: Sequence[Leftover], *, prune: bool, write: bool) -> str:
+    """Return the documents that nothing names any more, with what to look at before they are deleted."""
+    items = retention.leftovers
+    told = "".join(_leftover(item, retention, prune=prune, write=write, goes=item in pruned) for item in items)
+    doubts = "".join(f"{printable(doubt)}: it is no proof of what no node names\n" for doubt in retention.doubts or ())
+    is_guess = prune and not write and retention.doubts is None and any(not item.may_go for item in pruned)
+    return told + (doubts if told else "") + (_LOOK if is_guess else "")
+
+
+_LOOK: Final = (
+    "only nodes show what they name: `kubectl get nodes -o json | gpuplan retain --prune --write --nodes -` deletes "
+    "what none of them does\n"
+)
+
+
+def _leftover(leftover: Leftover, retention: Retention, *, prune: bool, write: bool, goes: bool) -> str:
+    path, title, until = map(printable, (leftover.path, leftover.title, leftover.until))
+    if goes and write:
+        seen = "" if leftover.may_go else f"  nobody looked into the cluster: build this once {until}\n"
+        return f"deleted {path}: {title}\n{seen}"
+    if goes:
+        return f"would delete {path}: {title}\n  {_why(leftover, retention)}\n"
+    if prune and leftover.is_ours:
+        return f"kept {path}: {title}\n  {_why(leftover, retention)}\n"
+    edited = "; it was edited, so it is yours to delete" if prune else ""
+    revision = printable(retention.revision)
+    return f"{path}: the policies of {revision} do not name {title}{edited}\n  {_why(leftover, retention)}\n"
+
+
+def _why(leftover: Leftover, retention: Retention) -> str:
+    """Why it may go, or what would have to be so."""
+    if not leftover.until:
+        return "it may go: the policies make that themselves"
+    if leftover.needing:
+        named = joined(leftover.needing) if leftover.is_object else listing(leftover.needing)
+        return f"it stays: {printable(named)} still {'needs' if len(leftover.needing) == 1 else 'need'} it"
+    if leftover.needing is not None:
+        return f"it may go: {'nothing' if leftover.is_object else 'no node'} needs it"
+    unseen = "nodes do not show it: " if retention.doubts is not None else ""
+    return f"{unseen}it may go once {printable(leftover.until)}"
+
+
+def rollout(
+    terminal: Terminal,
+    pool: str,
+    to: str,
+    nodes: Sequence[str],
+    batch: int | None,
+    max_unavailable: str,
+    clusters: Sequence[str],
+    format_: str,
+    *,
+    back: bool,
+    write: bool,
+) -> int:
+    if to and back:
+        raise click.UsageError("--to and --back lead to different ends: give one of them.")
+    if batch is not None and max_unavailable:
+        raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
+    wish = Wish(pool, to, back, batch, max_unavailable, in_one(read_texts(nodes, LIST_NODES)) if nodes else None)
+    report, proposal = propose(terminal.root, clusters, wish)
+    if proposal is None:
+        write_findings(terminal, report, (), to_stderr=True)
+        return 1
+    report_of_step, is_written = (
+        _write_next(terminal, proposal, wish.listed) if write and proposal.edits else ("", True)
+    )
+    terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
+    terminal.say(report_of_step)
+    return 0 if proposal.is_safe and is_written else 1
+
+
+def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str] | None) -> tuple[str, bool]:
+    """Write the first step; return what there is to say of it, and whether it was written."""
+    if why := find_hindrance(terminal.root, proposal, listed):
+        return f"nothing was written: {why}\n", False
+    edit = proposal.edits[0]
+    if edit.action is Action.CHANGE:
+        raise GpuplanError(
+            f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
+            "change it there as step 1 says, which `gpuplan rollout` shows without --write",
+        )
+    rollouts.write(terminal.root, edit)
+    done = "removed" if edit.action is Action.REMOVE else "wrote"
+    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n", True

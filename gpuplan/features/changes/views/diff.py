@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
@@ -20,12 +21,13 @@ from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
 from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Stage
+from gpuplan.compiler.planning.prices import Costs
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
+from gpuplan.features.changes.costs import AmountChange, CostChange
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait
+from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait, deletion
 from gpuplan.features.changes.pods import Holder
-from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
-from gpuplan.features.changes.wording import deletion
+from gpuplan.terminal.costs import money_as_data, month_text
 from gpuplan.terminal.fitting import folded
 from gpuplan.terminal.full import frame
 from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
@@ -47,11 +49,15 @@ def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
         case "yaml":
             return to_yaml(diff_as_data(diff, theme))
         case "name":
-            return diff_names(diff)
+            # The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes
+            # them.
+            named = (impact.change.subject for impact in diff.impacts)
+            lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
+            return "".join(f"{printable(line)}\n" for line in lines)
         case "markdown":
-            return diff_markdown(diff, theme)
+            return _markdown(diff, theme)
         case _:
-            return diff_page(diff, theme)
+            return _page(diff, theme)
 
 
 # --- What is said ------------------------------------------------------------------------------------------------
@@ -67,7 +73,8 @@ class Fact(NamedTuple):
 def verdict(diff: Diff) -> str:
     """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
     changes = len(diff.impacts) + len(diff.objects)
-    costs = [text] if (text := summed_text(diff.costs.values())) else []
+    sums = [f"{month_text(amount, currency, '+')} {currency}" for currency, amount in _sums(diff).items()]
+    costs = [f"{joined(sums)} a month"] if sums else []
     if not changes:
         known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
         return f"{ChangeClass.NONE}: {', '.join((known, *costs))}"
@@ -154,9 +161,11 @@ def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
 def facts(impact: Impact) -> tuple[Fact, ...]:
     """Return the facts about a change, most urgent first."""
     change = impact.change
+    nodes = [nodes_text(change.nodes)] if change.nodes is not None else []
+    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
     found = (
         Fact("effect", (change.effect,)),
-        Fact("nodes", tuple(_node_lines(impact))),
+        Fact("nodes", ("; ".join((*nodes, *needs)),)),
         Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
         Fact("pods", tuple(_pod_lines(impact))),
         Fact("kept off", tuple(_outsider_lines(impact))),
@@ -175,15 +184,6 @@ def nodes_text(nodes: NodeImpact) -> str:
     if nodes.names:
         return f"{nodes.count}, among them {listing(nodes.names)}"
     return f"{nodes.count}, matching `{nodes.pattern}`" if nodes.pattern else str(nodes.count)
-
-
-def _node_lines(impact: Impact) -> Iterator[str]:
-    change = impact.change
-    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
-    if change.nodes is not None:
-        yield "; ".join((nodes_text(change.nodes), *needs))
-    elif needs:
-        yield "; ".join(needs)
 
 
 def _pod_lines(impact: Impact) -> Iterator[str]:
@@ -211,14 +211,8 @@ def _outsider_lines(impact: Impact) -> Iterator[str]:
 
 
 def _grant(change: GrantChange) -> str:
-    parts = [
-        f"{what} {amount(before)} to {amount(after)}"
-        for what, before, after in (
-            ("guaranteed", change.guaranteed_before, change.guaranteed_after),
-            ("limit", change.limit_before, change.limit_after),
-        )
-        if before != after
-    ]
+    numbers = ((name, old, new) for name, (old, new) in change.numbers.items() if old != new)
+    parts = [f"{name} {amount(old)} to {amount(new)}" for name, old, new in numbers]
     return f"`{change.tenant}`, `{change.unit}` of `{change.pool}`: {', '.join(parts)}"
 
 
@@ -268,24 +262,21 @@ def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 def _wait_lines(wait: Wait) -> Iterator[str]:
-    name = wait.application
+    name, listed = wait.application, {items: listing([str(item) for item in items]) for items in wait[3:]}
     if wait.refused:
-        named = listing([str(item) for item in wait.refused])
         verb = "is" if len(wait.refused) == 1 else "are"
         delete = joined([deletion(item) for item in wait.refused])
         yield (
-            f"`{name}` changes nothing until {named} {verb} deleted or the commit is reverted: "
+            f"`{name}` changes nothing until {listed[wait.refused]} {verb} deleted or the commit is reverted: "
             f"once Argo CD has read the commit, {delete}"
         )
     if wait.pruned:
-        named = listing([str(item) for item in wait.pruned])
-        may_go = f"that {named} may go: `argocd app confirm-deletion {name}`"
+        may_go = f"that {listed[wait.pruned]} may go: `argocd app confirm-deletion {name}`"
         yield f"`{name}` takes no other commit until a person confirms {may_go}"
     if wait.ended:
-        named = listing([str(item) for item in wait.ended])
         verb = "has" if len(wait.ended) == 1 else "have"
         mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
-        yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
+        yield f"`{name}` takes no other commit until {listed[wait.ended]} {verb} ended; where that hangs, {mend}"
     if wait.left:
         by_hand = [item for item in wait.left if item.kind == "Namespace" or wait.folder == Stage.MONITORING]
         first = "".join(f"{deletion(item)}, then " for item in by_hand)  # the project allows them no more
@@ -298,13 +289,13 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     """Return the difference in a cluster's monthly cost, or nothing if there is none or it is not known."""
     change = diff.costs.get(cluster)
-    return tuple(cost_lines(change, MOST_LINES)) if change else ()
+    return tuple(_cost_lines(change)) if change else ()
 
 
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
-def diff_page(diff: Diff, theme: Theme) -> str:
+def _page(diff: Diff, theme: Theme) -> str:
     """The verdict, each cluster's changes, worst first, and what is found about the step itself."""
     change_class, _, rest = verdict(diff).partition(":")
     head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
@@ -392,13 +383,6 @@ def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
 
 
-def diff_names(diff: Diff) -> str:
-    """The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes them."""
-    named = (impact.change.subject for impact in diff.impacts)
-    lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
-    return "".join(f"{printable(line)}\n" for line in lines)
-
-
 # --- For a merge request -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 60_000
@@ -408,28 +392,27 @@ _FINDINGS_RESERVE: Final = 15_000
 _DETAILS_RESERVE: Final = 15_000
 
 
-def diff_markdown(diff: Diff, theme: Theme) -> str:
+def _markdown(diff: Diff, theme: Theme) -> str:
     """The verdict, a table of the changes with the worst of each cluster first, and each change folded up.
 
     What a policy says cannot become markup, a link or a mention.
     """
-    rows = [*map(_row, diff.impacts), *map(_object_row, diff.objects)]
+    rows = [*map(_row, diff.impacts)]
+    for item in diff.objects:
+        what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
+        rows.append(f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n")
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
     change_class, _, rest = verdict(diff).partition(": ")
     head = [f"## gpuplan: {change_class}\n\n{prose(rest)}\n", *(f"\n{prose(note)}\n" for note in notes(diff))]
-    start = "".join((*head, *_table(shown, len(rows)), *_lists(diff), *findings, *errors))
+    if shown:
+        head += ["\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n", *shown]
+    if left_out := len(rows) - len(shown):
+        head.append(f"\n{left_out} of {count(len(rows), 'change')} are not shown; `gpuplan diff` prints them all.\n")
+    start = "".join((*head, *_lists(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
-
-
-def _table(rows: list[str], total: int) -> Iterator[str]:
-    if rows:
-        yield "\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n"
-        yield from rows
-    if len(rows) < total:
-        yield f"\n{total - len(rows)} of {count(total, 'change')} are not shown; `gpuplan diff` prints them all.\n"
 
 
 def _row(impact: Impact) -> str:
@@ -444,11 +427,6 @@ def _row(impact: Impact) -> str:
         "maybe" if change.needs_reboot else "",
     )
     return f"| {' | '.join(cells)} |\n"
-
-
-def _object_row(change: ObjectChange) -> str:
-    what = f"{code(str(change.identity))} is {change.verb} in {code(f'{change.folder}/')}"
-    return f"| **{change.change_class}** | {code(change.cluster)} | {what} | | | | |\n"
 
 
 def _lists(diff: Diff) -> Iterator[str]:
@@ -468,14 +446,12 @@ def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
         f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
     )
     where = f"- {code(place(impact, diff, theme))}"
-    lines = "\n".join((where, *(_bullet(fact.about, fact.lines) for fact in facts(impact))))
-    return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
-
-
-def _bullet(about: str, lines: tuple[str, ...]) -> str:
-    if len(lines) == 1:
-        return f"- **{about}**: {prose(lines[0])}"
-    return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
+    bullets = [where]
+    for about, lines in facts(impact):
+        texts = [*map(prose, lines)]
+        bullets.append(f"- **{about}**: {texts[0]}" if len(texts) == 1 else "\n  - ".join((f"- **{about}**:", *texts)))
+    listed = "\n".join(bullets)
+    return f"\n<details><summary>{title}</summary>\n\n{listed}\n\n</details>\n"
 
 
 def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
@@ -508,8 +484,35 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
             "pods": diff.pods,
             "pods_are_exact": diff.knows_pods,
         },
-        "costs": sums_as_data(diff.costs.values()),
-        "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
+        "costs": [{"currency": currency, "change": money_as_data(amount)} for currency, amount in _sums(diff).items()],
+        "clusters": [
+            {
+                "name": name,
+                "class": diff.worst_of(name).value,
+                "nodes": diff.nodes_of(name),
+                "pods": diff.pods_of(name),
+                "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
+                "objects": [
+                    {
+                        "class": item.change_class.value,
+                        "verb": item.verb,
+                        "folder": item.folder,
+                        **item.identity._asdict(),
+                        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
+                    }
+                    for item in diff.objects
+                    if item.cluster == name
+                ],
+                "costs": cost_change_as_data(diff.costs.get(name)),
+                "waits": [
+                    {"application": wait.application, "folder": wait.folder}
+                    | {group: [item._asdict() for item in getattr(wait, group)] for group in _WAITS}
+                    for wait in diff.waits
+                    if wait.cluster == name
+                ],
+            }
+            for name in diff.clusters
+        ],
         "orders": [
             {
                 "cluster": bad.cluster,
@@ -544,29 +547,6 @@ def _findings_as_data(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[d
     return [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics]
 
 
-def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
-    return {
-        "name": name,
-        "class": diff.worst_of(name).value,
-        "nodes": diff.nodes_of(name),
-        "pods": diff.pods_of(name),
-        "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
-        "objects": [
-            {
-                "class": item.change_class.value,
-                "verb": item.verb,
-                "folder": item.folder,
-                **item.identity._asdict(),
-                "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
-            }
-            for item in diff.objects
-            if item.cluster == name
-        ],
-        "costs": cost_change_as_data(diff.costs.get(name)),
-        "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
-    }
-
-
 def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     change = impact.change
     return {
@@ -593,10 +573,7 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _wait(wait: Wait) -> dict[str, Any]:
-    groups = ("pruned", "ended", "refused", "left")
-    named = {group: [item._asdict() for item in getattr(wait, group)] for group in groups}
-    return {"application": wait.application, "folder": wait.folder, **named}
+_WAITS: Final = ("pruned", "ended", "refused", "left")
 
 
 def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:
@@ -611,8 +588,7 @@ def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict
 
 
 def _limits(change: GrantChange) -> dict[str, object]:
-    guaranteed = {"before": change.guaranteed_before, "after": change.guaranteed_after}
-    return {"guaranteed": guaranteed, "limit": {"before": change.limit_before, "after": change.limit_after}}
+    return {name: {"before": old, "after": new} for name, (old, new) in change.numbers.items()}
 
 
 _CONTRACT: Final = {
@@ -626,3 +602,85 @@ _CONTRACT: Final = {
         left_out=("pool", "root", "merged"), more=lambda applier: {"keeps_windows": applier.keeps_windows}
     ),
 }
+
+
+def _sums(diff: Diff) -> dict[str, Ratio]:
+    """Return the sum of the differences, by currency."""
+    found: dict[str, Ratio] = {}
+    for change in diff.costs.values():
+        if change.total is not None:
+            found[change.currency] = found.get(change.currency, Ratio(0)) + change.total.difference
+    return dict(sorted(found.items()))
+
+
+def _cost_lines(change: CostChange) -> Iterator[str]:
+    """Yield the differences in cost: in all, idle, by pool and by tenant. Of each `MOST_LINES` are named."""
+    currency = change.currency
+    if change.total is None or change.idle is None:
+        yield _without_difference(change)
+        return
+    yield f"{_amounts_text(change.total, currency)} {currency} a month"
+    if change.idle.difference:
+        yield f"idle: {_amounts_text(change.idle, currency)}"
+    yield from _named("pool", change.pools, currency)
+    yield from _named("tenant", change.tenants, currency)
+    if change.left_out:
+        are = "has" if len(change.left_out) == 1 else "have"
+        yield f"without {listing(change.left_out)}, which {are} no price on a side"
+
+
+def _amounts_text(amounts: AmountChange, currency: str) -> str:
+    before, after = (month_text(amount, currency) for amount in amounts)
+    return f"{month_text(amounts.difference, currency, '+')}, from {before} to {after}"
+
+
+def _named(kind: str, changes: Mapping[str, AmountChange], currency: str) -> Iterator[str]:
+    """The greatest differences first."""
+    found = sorted(changes.items(), key=lambda change: (-abs(change[1].difference), change[0]))
+    for name, amounts in found[:MOST_LINES]:
+        yield f"{kind} `{name}`: {_amounts_text(amounts, currency)}"
+    if len(found) > MOST_LINES:
+        rest = sum((amounts.difference for _, amounts in found[MOST_LINES:]), Ratio(0))
+        yield f"{len(found) - MOST_LINES} more {kind}s: {month_text(rest, currency, '+')}"
+
+
+def _without_difference(change: CostChange) -> str:
+    was, is_now = (
+        f"{month_text(side.total, side.currency)} {side.currency} a month" if side else ""
+        for side in (change.before, change.after)
+    )
+    if was and is_now:
+        return f"{was} before, and {is_now} after: in two currencies no difference is known"
+    return f"{is_now}; nobody said prices before" if is_now else f"{was} before; nobody says prices any more"
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+
+def cost_change_as_data(change: CostChange | None) -> dict[str, Any] | None:
+    """A part of `diff.schema.json`."""
+    if change is None:
+        return None
+    return {
+        "currency": {"before": _currency(change.before), "after": _currency(change.after)},
+        "total": _amounts(change.total),
+        "idle": _amounts(change.idle),
+        "pools": _named_amounts("pool", change.pools),
+        "tenants": _named_amounts("tenant", change.tenants),
+        "left_out_pools": list(change.left_out),
+    }
+
+
+def _currency(side: Costs | None) -> str | None:
+    return side.currency if side else None
+
+
+def _amounts(amounts: AmountChange | None) -> dict[str, Any] | None:
+    if amounts is None:
+        return None
+    found = {"before": amounts.before, "after": amounts.after, "change": amounts.difference}
+    return {name: money_as_data(amount) for name, amount in found.items()}
+
+
+def _named_amounts(kind: str, changes: Mapping[str, AmountChange]) -> Sequence[dict[str, Any]]:
+    return [{kind: name, **(_amounts(amounts) or {})} for name, amounts in changes.items()]

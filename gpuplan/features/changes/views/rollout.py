@@ -12,8 +12,7 @@ from gpuplan.compiler.checks.wording import number, total_text
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_applier
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
-from gpuplan.features.changes.rollout import Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
-from gpuplan.features.changes.rollouts import Action, Edit, Proposal, mps_configs
+from gpuplan.features.changes import rollouts
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.markdown import escape, fenced, markdown_table
@@ -25,7 +24,7 @@ FORMAT_VERSION: Final = "1.2"
 """A minor step only adds keys; lists are never null or absent."""
 
 
-def shown_rollout(proposal: Proposal, format_: str, theme: Theme) -> str:
+def shown_rollout(proposal: rollouts.Proposal, format_: str, theme: Theme) -> str:
     """A proposal as ``table``, ``markdown`` or ``json``."""
     match format_:
         case "json":
@@ -39,10 +38,10 @@ def shown_rollout(proposal: Proposal, format_: str, theme: Theme) -> str:
 # --- For people --------------------------------------------------------------------------------------------------
 
 
-def _page(proposal: Proposal, theme: Theme) -> str:
+def _page(proposal: rollouts.Proposal, theme: Theme) -> str:
     outcome = proposal.outcome
     heading = folded(f"{theme.paint(printable(_heading(proposal)), Style.STRONG)}\n", theme)
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, rollouts.Refusal):
         return heading + folded(_printable_lines(_reasons(outcome)), theme)
     capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
     steps = (
@@ -63,7 +62,9 @@ class _Block(NamedTuple):
     is_written: bool = False
 
 
-def _instructions(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
+def _instructions(
+    proposal: rollouts.Proposal, outcome: rollouts.RolloutPlan
+) -> Iterator[tuple[int, str, list[_Block]]]:
     """The number of each step, what it is, and what to do at it."""
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
         yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
@@ -80,7 +81,7 @@ def _printable_lines(lines: Iterable[str]) -> str:
     return _lines([printable(line) for line in lines])
 
 
-def _heading(proposal: Proposal) -> str:
+def _heading(proposal: rollouts.Proposal) -> str:
     outcome = proposal.outcome
     return (
         f"Pool {outcome.pool.name} of cluster {proposal.plan.cluster.name}: from {sharing_of(outcome.pool)} "
@@ -88,7 +89,7 @@ def _heading(proposal: Proposal) -> str:
     )
 
 
-def _summary(outcome: RolloutPlan) -> str:
+def _summary(outcome: rollouts.RolloutPlan) -> str:
     if not outcome.steps:
         return "nothing is left to do"
     away = max((len(step.nodes) for step in outcome.steps), default=0)
@@ -98,25 +99,29 @@ def _summary(outcome: RolloutPlan) -> str:
     return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
 
 
-def _title(proposal: Proposal, step: RolloutStep) -> str:
+def _title(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> str:
     outcome, names = proposal.outcome, joined(step.nodes)
     target = sharing_text(outcome.target.sharing)
-    rest = "MPS daemons restart, and end what runs there" if mps_configs(proposal, step) else "nothing changes on nodes"
+    rest = (
+        "MPS daemons restart, and end what runs there"
+        if rollouts.mps_configs(proposal, step)
+        else "nothing changes on nodes"
+    )
     match step.kind:
-        case StepKind.PREPARE:
+        case rollouts.StepKind.PREPARE:
             return f"make {target} known; {rest}"
-        case StepKind.MOVE:
+        case rollouts.StepKind.MOVE:
             return f"move {names} to {target}"
-        case StepKind.RETURN:
+        case rollouts.StepKind.RETURN:
             return f"take {names} back to {sharing_text(outcome.pool.sharing)}"
-        case StepKind.SETTLE:
+        case rollouts.StepKind.SETTLE:
             quiet = "no node is repartitioned"
-            return f"{target} becomes the pool's own; {rest if mps_configs(proposal, step) else quiet}"
-        case StepKind.FORGET:
+            return f"{target} becomes the pool's own; {rest if rollouts.mps_configs(proposal, step) else quiet}"
+        case rollouts.StepKind.FORGET:
             return f"drop what the rollout needed; {rest}"
 
 
-def _reasons(refusal: Refusal) -> Iterator[str]:
+def _reasons(refusal: rollouts.Refusal) -> Iterator[str]:
     name = refusal.pool.name
     if refusal.clash:
         old, new = refusal.clash
@@ -135,7 +140,7 @@ def _reasons(refusal: Refusal) -> Iterator[str]:
         yield f"instead: {_instead(refusal, shortage)}"
 
 
-def _instead(refusal: Refusal, shortage: Shortage) -> str:
+def _instead(refusal: rollouts.Refusal, shortage: rollouts.Shortage) -> str:
     missing = number(shortage.guaranteed - shortage.left)
     lower = f"lower these guarantees by {missing} first, or move them to another pool"
     if refusal.target.find_unit(shortage.unit) is None:
@@ -151,7 +156,7 @@ _HEADINGS: Final = ("UNIT", "STEP", "BEFORE", "AWAY", "AFTER", "GUARANTEED", "WH
 _WIDTH: Final = 32
 
 
-def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
+def _capacity_rows(outcome: rollouts.RolloutPlan) -> Iterator[tuple[str, ...]]:
     """Unit by unit, one row for each step that takes nodes away."""
     curve = [(index, level) for index, step in enumerate(outcome.steps, start=1) for level in step.levels]
     for unit in dict.fromkeys(level.unit for _, level in curve):
@@ -168,7 +173,7 @@ def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
-def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Block]:
+def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollouts.Edit) -> Iterator[_Block]:
     """Yield the instructions of a step, in order.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
@@ -176,15 +181,18 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Bloc
     """
     syncs = _syncs(proposal, step)
     applies_itself = all(sync.applier is not None and sync.applier.is_automatic for sync in syncs if sync.disturbed)
-    empty = list(_emptying(proposal, step, syncs)) if _before(proposal, step) else []
+    empty: list[_Block] = []
+    if before := _before(proposal, step):
+        take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
+        empty = [_Block(words, "") for sync in syncs for words in sync.beginnings]
+        empty.append(_Block(take_off, _lines(before), is_typed=True))
     if applies_itself:
         yield from empty
-    if edit.action is Action.REMOVE:
+    if edit.action is rollouts.Action.REMOVE:
         yield _Block(f"remove {edit.path}", "")
     else:
-        yield _Block(
-            f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text, is_written=True
-        )
+        verb = "write" if edit.action is rollouts.Action.WRITE else "change in"
+        yield _Block(f"{verb} {edit.path}", edit.text, is_written=True)
     if left := _left_over(proposal, step):
         yield _Block("in the same commit, take out what the pool hands out no more", _lines(left))
     yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
@@ -199,9 +207,9 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Bloc
         yield _Block("let pods in again", _lines(after), is_typed=True)
 
 
-def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
+def _left_over(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     """Return the quotas and workloads that name a unit which goes with this step."""
-    steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
+    steps = proposal.outcome.steps if isinstance(proposal.outcome, rollouts.RolloutPlan) else ()
     if step is not next((other for other in steps if other.state.rollout is None), None):
         return []
     verbs = {"Tenant": "quota on"}
@@ -247,31 +255,24 @@ class _Sync(NamedTuple):
                 yield f"begin within {when}, as pool {pool.name} has it: nobody but you keeps this window"
 
 
-def _syncs(proposal: Proposal, step: RolloutStep) -> list[_Sync]:
+def _syncs(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[_Sync]:
     """In the order in which they are applied: a node must not name what the operator's files do not say yet."""
-    plan, pool, restarting = proposal.plan, proposal.outcome.pool, mps_configs(proposal, step)
+    plan, pool, restarting = proposal.plan, proposal.outcome.pool, rollouts.mps_configs(proposal, step)
     names = {part.name for part in plan.parts if part.labels[DEVICE_PLUGIN_CONFIG_LABEL] in restarting}
     with_mps = tuple(other for other in plan.pools if other.name in names)
     found = [_Sync(Stage.GPU_OPERATOR.value, find_applier(plan, Stage.GPU_OPERATOR.value), with_mps)]
     own, disturbed = f"{Stage.PARTITIONS}/{pool.name}", (pool,) if step.nodes else ()
     if plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return [*found, *([_Sync("", None, disturbed)] if step.becomes else [])]
-    if step.kind in (StepKind.PREPARE, StepKind.FORGET):
+    if step.kind in (rollouts.StepKind.PREPARE, rollouts.StepKind.FORGET):
         return found
     return [*found, _Sync(own, find_applier(plan, own), disturbed)]
-
-
-def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> Iterator[_Block]:
-    """The windows to begin in, and how to take pods off."""
-    yield from (_Block(words, "") for sync in syncs for words in sync.beginnings)
-    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
-    yield _Block(take_off, _lines(_before(proposal, step)), is_typed=True)
 
 
 # --- Commands ----------------------------------------------------------------------------------------------------
 
 
-def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
+def _before(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     """Return the commands that empty nodes, after those that fail while the sync would be refused.
 
     (``SyncWindow`` of `printAppSummaryTable` in `cmd/argocd/commands/app.go` of Argo CD.)
@@ -287,20 +288,20 @@ def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
     ]
 
 
-def _after(proposal: Proposal, step: RolloutStep) -> list[str]:
+def _after(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     which = _emptied(proposal, step)
     return [f"kubectl uncordon {which}"] if which else []
 
 
-def _emptied(proposal: Proposal, step: RolloutStep) -> str:
+def _emptied(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> str:
     """The nodes on which nothing may run, as kubectl takes them: the step's own, or those with MPS."""
     if step.nodes:
         return " ".join(step.nodes)
-    configs = mps_configs(proposal, step)
+    configs = rollouts.mps_configs(proposal, step)
     return f"--selector='{DEVICE_PLUGIN_CONFIG_LABEL} in ({','.join(configs)})'" if configs else ""
 
 
-def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
+def _apply(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     """Return the commands that start each sync, or change labels that no folder has."""
     plan, commands = proposal.plan, list[str]()
     for sync in _syncs(proposal, step):
@@ -316,9 +317,8 @@ def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
 
 def _until_merged(plan: Plan) -> list[str]:
     """Return commands that end when the ClusterPolicy's owner has merged the file and mig-manager has restarted."""
-    cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
+    operator, file = plan.cluster.gpu_operator, f"out/{plan.cluster.name}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
     patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
-    file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
     return [
         f"until {patch} --patch-file {file} | grep -q '(no change)'; do sleep 30; done   # its owner merges the file",
         f"kubectl rollout status daemonset/nvidia-mig-manager -n {operator.namespace}",
@@ -336,13 +336,13 @@ def _sync(plan: Plan, folder: str, applier: Applier | None) -> list[str]:
 _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 
-def _wait(proposal: Proposal, step: RolloutStep) -> list[str]:
+def _wait(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     if step.becomes:
         return list(wait_for_nodes(step.nodes, step.becomes))
-    if step.kind is StepKind.SETTLE:
+    if step.kind is rollouts.StepKind.SETTLE:
         return [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
     if proposal.plan.cluster.gpu_operator.keeps_plugin_file:
-        return [_KUBELETS] if step.kind is StepKind.PREPARE else []
+        return [_KUBELETS] if step.kind is rollouts.StepKind.PREPARE else []
     namespace = proposal.plan.cluster.gpu_operator.namespace
     return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
 
@@ -374,10 +374,10 @@ def _wait_for(nodes: str, where: str, key: str, value: str) -> str:
 # --- For a merge request -----------------------------------------------------------------------------------------
 
 
-def _markdown(proposal: Proposal) -> str:
+def _markdown(proposal: rollouts.Proposal) -> str:
     outcome = proposal.outcome
     start = f"## {escape(_heading(proposal))}\n\n"
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, rollouts.Refusal):
         return start + "".join(f"- {escape(line.strip())}\n" for line in _reasons(outcome))
     parts = [f"{start}{_summary(outcome)}\n"]
     if rows := list(_capacity_rows(outcome)):
@@ -395,38 +395,37 @@ def _markdown(proposal: Proposal) -> str:
 # --- For programs ------------------------------------------------------------------------------------------------
 
 
-def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
+def rollout_as_data(proposal: rollouts.Proposal) -> dict[str, Any]:
     """A contract, `rollout.schema.json`: ``steps`` where there is a safe way, else ``refusal``."""
     outcome = proposal.outcome
-    steps = () if isinstance(outcome, Refusal) else zip(outcome.steps, proposal.edits, strict=True)
+    steps = () if isinstance(outcome, rollouts.Refusal) else zip(outcome.steps, proposal.edits, strict=True)
     return {
         "format_version": FORMAT_VERSION,
         "cluster": proposal.plan.cluster.name,
         "pool": outcome.pool.name,
         "from": sharing_of(outcome.pool),
         "to": sharing_text(outcome.target.sharing),
-        "safe": not isinstance(outcome, Refusal),
-        "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],
-        "refusal": _refusal(outcome) if isinstance(outcome, Refusal) else None,
+        "safe": not isinstance(outcome, rollouts.Refusal),
+        "steps": [
+            {
+                "step": index,
+                "kind": step.kind.value,
+                "nodes": list(step.nodes),
+                "moved": list(step.state.moved),
+                "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+                "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
+                "before": _before(proposal, step),
+                "apply": _apply(proposal, step),
+                "wait": _wait(proposal, step),
+                "after": _after(proposal, step),
+                "restarts_mps": list(rollouts.mps_configs(proposal, step)),
+                "needs_person": False,
+                "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
+            }
+            for index, (step, edit) in enumerate(steps, start=1)
+        ],
+        "refusal": _refusal(outcome) if isinstance(outcome, rollouts.Refusal) else None,
         "left_over": [item._asdict() for item in proposal.left_over],
-    }
-
-
-def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict[str, Any]:
-    return {
-        "step": index,
-        "kind": step.kind.value,
-        "nodes": list(step.nodes),
-        "moved": list(step.state.moved),
-        "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
-        "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
-        "before": _before(proposal, step),
-        "apply": _apply(proposal, step),
-        "wait": _wait(proposal, step),
-        "after": _after(proposal, step),
-        "restarts_mps": list(mps_configs(proposal, step)),
-        "needs_person": False,
-        "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
     }
 
 
@@ -443,7 +442,7 @@ def _sync_data(sync: _Sync) -> dict[str, Any]:
     }
 
 
-def _refusal(refusal: Refusal) -> dict[str, Any]:
+def _refusal(refusal: rollouts.Refusal) -> dict[str, Any]:
     clash = refusal.clash
     return {
         "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},

@@ -20,8 +20,11 @@ JUDGED: Final = {
 }
 """The rule that judges the texts of a field, by field."""
 
-HOPELESS: Final = ("Bad Text!! \u2603", "", "-" * 300, "a\tb\nc", "/", "0x-", "9" * 40)
+TEXTS: Final = ("Bad Text!! \u2603", "", "-" * 300, "a\tb\nc", "/", "0x-", "9" * 40, "(", "[")
 """Texts of which one is wrong wherever a text can be wrong."""
+
+HOPELESS: Final = (*TEXTS, "$setElementOrder/containers", "managerConfig")
+"""With keys that no patch of pods and no values of a scheduler's chart may have."""
 
 
 def test_a_hopeless_text_makes_the_rule_fire_that_the_mark_names() -> None:

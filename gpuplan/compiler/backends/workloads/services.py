@@ -15,6 +15,7 @@ from gpuplan.compiler.backends.workloads.pods import pod_template
 from gpuplan.compiler.backends.workloads.scaling import autoscaler
 from gpuplan.compiler.backends.workloads.tracing import Traces
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.provenance import ANY, Routes, below, chosen, copied, multiplied
 from gpuplan.compiler.planning.apis import needed_api
@@ -184,8 +185,8 @@ def _as_canary(workload: Workload, body: dict[str, Any]) -> dict[str, Any]:
     name, spec = canary_name(workload.name), dict(body["spec"])
     own = {WORKLOAD_LABEL: name}
     if "template" in spec:
-        metadata = spec["template"]["metadata"]
-        spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": {**metadata["labels"], **own}}}
+        labels = {**inside(spec, "template", "metadata", "labels"), **own}  # a patch may have made a list of them
+        spec["template"] = {**spec["template"], "metadata": {**inside(spec, "template", "metadata"), "labels": labels}}
         spec["selector"] = {"matchLabels": own}
     else:
         spec["selector"] = own

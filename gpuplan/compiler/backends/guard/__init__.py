@@ -19,6 +19,7 @@ from gpuplan.compiler.manifests import Hook, Manifest
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied, hashed, multiplied, summed
 from gpuplan.compiler.manifests.templates import filled_body, read_rows
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, Pool, Stage
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.projects import seconds
@@ -37,11 +38,10 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
     There are none if no Argo CD runs hooks, if others label the nodes, or if a pool's GPUs have no MIG.
     """
-    if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
-        return
     for pool in plan.pools:
-        if pool.spec.disruption.guard is not None and (targets := _targets(pool)):
-            yield from _guard(plan, pool, pool.spec.disruption.guard, targets)
+        applier, guard = find_applier_to_nodes(plan, pool), pool.spec.disruption.guard
+        if applier is not None and applier.runs_hooks and guard is not None and (targets := _targets(pool)):
+            yield from _guard(plan, pool, guard, targets)
 
 
 def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> Iterator[Manifest]:

@@ -514,7 +514,7 @@ def trace_policy(plan: Plan, name: str) -> Routes:
     """
     setting = _setting(plan)
     is_of_scheduler = any(name not in _rows(replace(setting, scheduler=traits)) for traits in SCHEDULERS.values())
-    is_of = {FRAMEWORKS_POLICY: frameworks_of, CLAIMS_POLICY: claims_of}
+    is_of = {FRAMEWORKS_POLICY: frameworks_of, CLAIMS_POLICY: claims_of, GRACE_POLICY: _grace_of}
     others = is_of[name](plan) if name in is_of else ()
     yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *others)
     body = _policy(name, setting).body
@@ -522,6 +522,10 @@ def trace_policy(plan: Plan, name: str) -> Routes:
         if name in _rows(other) and not (is_of_scheduler and other.scheduler is not setting.scheduler):
             for route, _, _ in unlike(body, _policy(name, other).body):
                 yield route, links
+
+
+def _grace_of(plan: Plan) -> Links:
+    return chosen(plan.cluster.at / "admission" / "gracePeriod")
 
 
 def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]]:
@@ -546,7 +550,7 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     for kubernetes in (_OLDEST, _NEWEST):
         yield replace(setting, kubernetes=kubernetes), chosen(plan.cluster.at / "kubernetes")
     for seconds in (None, (setting.grace_seconds or 0) + 1):
-        yield replace(setting, grace_seconds=seconds), chosen(plan.cluster.at / "admission" / "gracePeriod")
+        yield replace(setting, grace_seconds=seconds), _grace_of(plan)
     for index, rule in enumerate(setting.without):
         left = tuple(name for name in setting.without if name != rule)
         yield replace(setting, without=left), chosen(plan.cluster.at / "admission" / "without" / index)

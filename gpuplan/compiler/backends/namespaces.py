@@ -339,6 +339,7 @@ class _Traces(NamedTuple):
         yield (), sources.admission_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("data", "tenant"), sources.named(self.tenant)
+        yield ("data", "gracePeriod"), copied(self.tenant.at / "allow" / "gracePeriod")
         # They are sorted: of several each may be in the place of another.
         rdma = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
         link = copied if len(rdma) == 1 else chosen

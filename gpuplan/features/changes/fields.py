@@ -16,6 +16,7 @@ from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.grants import (
     account_of,
+    grace_seconds,
     grants,
     has_admission_policies,
     is_held_by_rules,
@@ -151,6 +152,7 @@ VALUES: Final[Mapping[str, Callable[[Plan, Any], object]]] = {
     "guard": lambda _, pool: (guard := pool.spec.disruption.guard) and (guard.image, seconds(guard.timeout)),
     "held by rules": lambda _, tenant: is_held_by_rules(tenant),
     "network resources": lambda _, tenant: dict.fromkeys(tenant.spec.allow.rdma),
+    "own grace period": lambda _, tenant: (period := tenant.spec.allow.grace_period) and seconds(period),
     "order of priority classes": lambda _, tenant: [priority.name for priority in tenant.priority_classes],
     "placement": lambda _, pool: pool.spec.placement or "as the scheduler does by itself",
     "priority classes": lambda _, tenant: dict.fromkeys(priority.name for priority in tenant.priority_classes),
@@ -160,6 +162,9 @@ VALUES: Final[Mapping[str, Callable[[Plan, Any], object]]] = {
 """The values that are no attributes of a part."""
 
 CONDITIONS: Final[Mapping[str, Callable[[Step, Any, Any], bool]]] = {
+    "a bound on the time to end": lambda step, _, __: (
+        has_admission_policies(step.after.cluster) and grace_seconds(step.after.cluster) is not None
+    ),
     "admission policies": lambda step, _, __: has_admission_policies(step.after.cluster),
     "an applier that keeps windows": lambda step, _, pool: _has_applier(step.after, pool, "keeps_windows"),
     "an applier that runs hooks": lambda step, _, pool: _has_applier(step.after, pool, "runs_hooks"),

@@ -3,63 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
-from tests.cli.runs import run
-from tests.features.live.round_trip import is_dumped, nodes_of
-from tests.laws.acting.effects import effects_of
+from gpuplan.compiler.pipeline import Build, build
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms, diff_as_data
+from gpuplan.features.changes.comparing import read_side
+from gpuplan.features.live import importing
+from gpuplan.features.live.drifting import Comparison
+from gpuplan.features.live.drifting.model import planned
+from gpuplan.features.live.drifting.nodes import compare_nodes
+from gpuplan.features.live.drifting.objects import compare
+from gpuplan.features.live.dump import read_dump
+from gpuplan.features.report.views.page import report_page
+from gpuplan.terminal.plan_json import plans_as_data
+from gpuplan.terminal.text import PLAIN
+from tests.features.live.round_trip import NODES, is_dumped, nodes_of
 from tests.laws.tracing.policies import Policies
+
+NOTHING_COMPARED = Comparison((), (), (), (), 0)
 
 
 class Built:
-    """A platform that is built; ``folder`` is its root, and goes with this object."""
+    """A platform that is built, and all that commands say of it."""
 
-    def __init__(self, policies: Policies, folder: TemporaryDirectory[str]) -> None:
+    def __init__(self, policies: Policies, made: Build, platform: Platform) -> None:
         self.policies = policies
-        self._folder = folder
-        self.root = Path(folder.name)
-        self._printed: dict[tuple[str, ...], str] = {}
-        self._dumps: dict[str, Path] = {}
+        self.platform = platform
+        self._made = made
+        self._dumps: dict[str, Mapping[str, bytes]] = {}
+
+    @cached_property
+    def plans(self) -> Mapping[str, Plan]:
+        return {plan.cluster.name: plan for plan in self._made.report.plans}
 
     @cached_property
     def out(self) -> Mapping[str, Mapping[str, bytes]]:
-        """The files that are applied, by cluster and path."""
-        return {name: _files(self.root / "out" / name) for name in self.policies.clusters}
+        """The objects and other files that are applied, by cluster and path."""
+        tree = {path: data for path, data in self._made.tree.items() if is_dumped(path)}
+        return {name: {path: data for path, data in tree.items() if path.startswith(f"{name}/")} for name in self.plans}
 
-    def dump(self, cluster: str) -> Path:
-        """Return a folder with what a cluster shows after all that is built has been applied to it."""
+    @cached_property
+    def shown(self) -> object:
+        """What `show` prints."""
+        return plans_as_data(self._made.report.plans)
+
+    @cached_property
+    def page(self) -> str:
+        """What `report` draws."""
+        return report_page(self._made.report, None, PLAIN)
+
+    def places_changed_from(self, before: Built) -> set[str]:
+        """The routes of fields that `diff` names, for changes of policies and of objects."""
+        diff = diff_as_data(compare_platforms(before.platform, self.platform), PLAIN)
+        changes = [change for cluster in diff["clusters"] for change in (*cluster["changes"], *cluster["objects"])]
+        return {change["location"]["path"] for change in changes if change["location"]} - {""}
+
+    def dump(self, cluster: str) -> Mapping[str, bytes]:
+        """Return what a cluster shows after all that is built has been applied to it."""
         if cluster not in self._dumps:
-            folder = self.root / "dumps" / cluster
-            (plan,) = effects_of(self.policies, (cluster,)).repository.plans
-            _write(folder, {**self.out[cluster], "nodes.yaml": nodes_of(plan)})
-            self._dumps[cluster] = folder
+            self._dumps[cluster] = {**self.out[cluster], NODES: nodes_of(self.plans[cluster])}
         return self._dumps[cluster]
 
-    def printed(self, *arguments: str) -> str:
-        """Return what a command prints, with a word in the place of the platform's root; it ends without trouble."""
-        if arguments not in self._printed:
-            done = run("-C", str(self.root), *arguments)
-            assert done.code in (0, 1), done.err
-            self._printed[arguments] = done.out.replace(str(self.root), "ROOT")
-        return self._printed[arguments]
+    def differences(self, dump: Mapping[str, bytes], cluster: str) -> object:
+        """What `drift` compares of a dump, with values as they are."""
+        plan, live = self.plans[cluster], read_dump(dump)[0]
+        compared = compare(planned(plan, Path()).shown_by(live), live, plan.cluster.spec.kubernetes)
+        return compared.differing, compared.missing, (*compare_nodes(plan, live),)
+
+    @cache  # noqa: B019 - few live, and as long as what they print
+    def imported(self, cluster: str) -> Mapping[str, str]:
+        """Return the policies that `import` makes of the dump of a cluster, for a platform that has none."""
+        with TemporaryDirectory() as empty, patch.object(importing, "compare_with", lambda *_: NOTHING_COMPARED):
+            return importing.adopt(self.dump(cluster), empty, cluster).files
 
 
 def build_all(policies: Policies) -> Built | None:
     """Build a platform in a folder of its own; None if it is not valid."""
-    folder = TemporaryDirectory()
-    root = Path(folder.name)
-    _write(root, policies.files)
-    return Built(policies, folder) if run("-C", str(root), "build", "--kustomize", "off").code == 0 else None
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    for path, data in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {path: data for path, data in files.items() if is_dumped(path)}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for path, data in policies.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+        made = build(folder)
+        return Built(policies, made, read_side(Side(SideKind.FOLDER, "", folder), ())) if made.tree else None

@@ -8,9 +8,9 @@ from functools import cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-from tests.laws.acting.acts import FIELDS, field_of, places
+from tests.laws.acting.acts import field_of, places, without
 from tests.laws.acting.effects import effects_of
-from tests.laws.acting.test_fields import FACTS, HEADING, PLATFORMS, UNSAID
+from tests.laws.acting.test_fields import FACTS, HEADING, PLATFORMS
 from tests.laws.fields.built import Built, build_all
 from tests.laws.tracing.mutations import Mutation, Mutations, Scalar
 from tests.laws.tracing.policies import Policies, read_policies
@@ -21,13 +21,6 @@ MOST_PLACES: Final = 3
 MOST_VALUES: Final = 8
 """The other values that are tried at a place."""
 
-FIELDS_ASKED: Final = frozenset(
-    field
-    for field in FIELDS.values()
-    if field.split(".")[0] not in FACTS and field.split(".")[1] not in HEADING and field not in UNSAID
-)
-"""All fields of policies but those of catalogues, and but those that no platform sets, which has a reason there."""
-
 ORDER: Final = (*(name for name in PLATFORMS if name != EXAMPLE), EXAMPLE)
 """Small platforms come first: the example has several clusters, and takes longer."""
 
@@ -35,13 +28,13 @@ ORDER: Final = (*(name for name in PLATFORMS if name != EXAMPLE), EXAMPLE)
 class Example(NamedTuple):
     """A valid platform, and the same with another value of a field, which is valid and built, too.
 
-    ``is_written`` says whether an object or a file differs.
+    Without a ``mutation`` the value is left out. ``is_written`` says whether an object or a file differs.
     """
 
     field: str
     platform: str
     scalar: Scalar
-    mutation: Mutation
+    mutation: Mutation | None
     after: Built
     is_written: bool
 
@@ -99,8 +92,7 @@ def _example(platform: str, field: str) -> Example | None:
     """Return the first other value that is valid and changes what is written, else the first that is valid."""
     policies, first = policies_of(platform), None
     before = effects_of(policies).written
-    for mutation, scalar in _mutations(platform, field):
-        changed = mutation.apply(policies)
+    for mutation, scalar, changed in _changed(platform, field):
         effects = effects_of(changed)
         if not effects.is_valid or ((is_written := effects.written != before) is False and first):
             continue
@@ -113,9 +105,22 @@ def _example(platform: str, field: str) -> Example | None:
     return first
 
 
-def _mutations(platform: str, field: str) -> Iterator[tuple[Mutation, Scalar]]:
-    mutations = Mutations(policies_of(platform))
-    for scalar in _places(platform)[field][:MOST_PLACES]:
+def _changed(platform: str, field: str) -> Iterator[tuple[Mutation | None, Scalar, Policies]]:
+    policies = policies_of(platform)
+    mutations = Mutations(policies)
+    scalars = _places(platform)[field][:MOST_PLACES]
+    for scalar in scalars:
         for mutation in islice(mutations.of(scalar), MOST_VALUES):
             if mutation.folder is None:
-                yield mutation, scalar
+                yield mutation, scalar, mutation.apply(policies)
+    for scalar in scalars:
+        yield None, scalar, without(policies, scalar.place)
+
+
+FIELDS_ASKED: Final = frozenset(
+    field
+    for platform in ORDER
+    for field in _places(platform)
+    if field.split(".")[0] not in FACTS and field.split(".")[1] not in HEADING
+)
+"""All fields of policies that have values, but those of catalogues."""

@@ -140,6 +140,8 @@ class Mutations:
                 yield from load_catalog().ids()
             case _, (*_, "unit"):
                 yield from self._units()
+            case _, (*_, "currency"):
+                yield from ("EUR", "CHF")
             case _, (*_, "timeZone"):
                 yield from ("Europe/Berlin", "America/New_York")
             case _, (*_, "kubernetes"):

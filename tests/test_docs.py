@@ -19,6 +19,7 @@ from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.checks import run as run_checks
 from tests.cli.runs import run, scrub
 from tests.docs.pages import by_hand
+from tests.every import every
 from tests.plans import resolve_text
 
 REPOSITORY = Path(__file__).parents[1]
@@ -31,6 +32,10 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:docs|gpuplan|overlays|policies|tests|tools)/[\w./-]*)`")
 _CODE = re.compile(r"`(gpuplan [^`\n]+)`")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ def blocks(pages: list[Path], language: str) -> list[Block]:
         text = page.read_text(encoding="utf-8")
         for match in _BLOCK.finditer(text):
             line = text[: match.start()].count("\n") + 1
-            found.append(Block(page.relative_to(REPOSITORY).as_posix(), line, match[1], match[2]))
+            found.append(Block(name_of(page), line, match[1], match[2]))
     return [block for block in found if block.language == language]
 
 
@@ -87,7 +92,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+@every(PAGES, name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     assert broken_links(page) == []
 
@@ -98,7 +103,7 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path: Path) -> None:
     assert broken_links(page) == ["#another", "gone.md"]
 
 
-@pytest.mark.parametrize("page", ROOT, ids=lambda page: page.name)
+@every(ROOT, name_of)
 def test_paths_named_in_prose_exist(page: Path) -> None:
     named = _PATH.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
     assert [path for path in named if not (REPOSITORY / path).exists() and "GPU249" not in path] == []
@@ -126,7 +131,7 @@ def test_commands_run(block: Block, example: Path) -> None:
             assert done.code == 0, (arguments, done.err)
 
 
-@pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
+@every(BY_HAND, name_of)
 def test_commands_named_in_prose_exist(page: Path) -> None:
     named = {text.split()[1] for text in _CODE.findall(page.read_text(encoding="utf-8"))}
     assert named <= set(main.list_commands(click.Context(main)))

@@ -11,6 +11,7 @@ import pytest
 from gpuplan.compiler.base.diagnostics import Family, Rule, RulePage, Severity, read_page
 from gpuplan.compiler.pipeline import rules
 from tests.cli.platforms import a_platform
+from tests.every import every
 
 PACKAGE = Path(__file__).resolve().parents[1] / "gpuplan"
 FILES = sorted(PACKAGE.glob("*/*/rules/*.md"))
@@ -58,7 +59,7 @@ def test_each_file_is_the_page_of_a_rule_and_each_such_rule_has_one() -> None:
     assert sorted(rule.source / f"{rule.code}.md" for rule in rules() if isinstance(rule.source, Path)) == FILES
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@every(FILES, lambda file: file.stem)
 def test_a_file_has_the_fields_that_are_read_and_no_others(file: Path) -> None:
     lines = file.read_text(encoding="utf-8").split("---\n")[1].splitlines()
     fields = [line.partition(": ")[0] for line in lines]

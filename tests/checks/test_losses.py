@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from gpuplan.compiler.catalog.schedulers import Support, capability, concepts
@@ -9,6 +11,7 @@ from gpuplan.compiler.checks import run
 from gpuplan.compiler.checks.losses import PLACES, Ladder, contended, losses, uses
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, RACKS, a_pool, a_tenant, a_workload
+from tests.every import every_row
 from tests.plans import a_cluster, a_plan
 
 HUNGRY = a_tenant("namespaces: [hungry]\n  quotas: [{pool: a100, guaranteed: 0, limit: none}]", "hungry")
@@ -145,12 +148,12 @@ REPORTED = {
 }
 """The rules that say so of each."""
 
-ALL = pytest.mark.parametrize("concept", [concept.id for concept in concepts()])
-KINDS = pytest.mark.parametrize("scheduler", SCHEDULERS)
+every_capability = every_row(
+    product((concept.id for concept in concepts()), SCHEDULERS), lambda concept, scheduler: f"{concept} {scheduler}"
+)
 
 
-@ALL
-@KINDS
+@every_capability
 def test_what_is_not_kept_is_a_loss_and_a_finding_and_what_is_kept_is_neither(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}") + LOST[concept])
     is_exact = capability(concept, scheduler).support is Support.EXACT
@@ -159,8 +162,7 @@ def test_what_is_not_kept_is_a_loss_and_a_finding_and_what_is_kept_is_neither(co
     assert bool(found) != is_exact
 
 
-@ALL
-@KINDS
+@every_capability
 def test_what_is_not_asked_for_is_not_lost(concept: str, scheduler: str) -> None:
     plan = a_plan(a_cluster(f"kind: {scheduler}"))
     assert losses(plan, concept, SCHEDULERS[scheduler]) == ()

@@ -16,6 +16,7 @@ from gpuplan.terminal.formats import Format
 from tests.cli.platforms import a_platform
 from tests.cli.runs import REPOSITORY, Run, run, scrub
 from tests.cli.secret_forms import CODED, FORMS, LEGAL, PLAIN, SECRET, TOKEN
+from tests.every import every
 
 FORM = pytest.mark.parametrize("form", FORMS)
 PARTS = {text[start : start + 6] for text in (PLAIN, CODED) for start in range(len(text) - 5)}
@@ -48,7 +49,7 @@ def told_by(done: Run) -> set[str]:
     return told(done.out, done.err)
 
 
-@FORM
+@every(FORMS)
 def test_each_line_of_its_file_can_be_shown_and_is_as_long(form: str) -> None:
     """Whatever a finding points at, and whatever of the values it cites."""
     file, _ = decode("given.yaml", FORMS[form])
@@ -59,7 +60,7 @@ def test_each_line_of_its_file_can_be_shown_and_is_as_long(form: str) -> None:
     assert [*map(len, shown)] == [*map(len, file.lines)]
 
 
-@FORM
+@every(FORMS)
 def test_no_words_on_its_file_cite_it(form: str) -> None:
     file, _ = decode("given.yaml", FORMS[form])
     values = [value for value in (PLAIN, CODED) if value in file.text]

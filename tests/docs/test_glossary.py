@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import DOCS
+from tests.every import every
 
 GLOSSARY = DOCS / "glossary.md"
 _TERM = re.compile(r"^### (.+)\n\n((?:.+\n)+)", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
 TERMS = dict(_TERM.findall(GLOSSARY.read_text(encoding="utf-8")))
 
-each_term = pytest.mark.parametrize("term", TERMS)
+every_term = every(TERMS)
 
 
 def others() -> str:
@@ -37,7 +36,7 @@ def test_each_heading_explains_something() -> None:
     assert len(TERMS) > 20
 
 
-@each_term
+@every_term
 def test_a_term_is_one_sentence_with_a_link_that_leads_somewhere(term: str) -> None:
     text = " ".join(TERMS[term].split())
 
@@ -49,7 +48,7 @@ def test_a_term_is_one_sentence_with_a_link_that_leads_somewhere(term: str) -> N
         assert not anchor or anchor in anchors(DOCS / page), f"{page}#{anchor}"
 
 
-@each_term
+@every_term
 def test_a_term_is_used_on_other_pages(term: str) -> None:
     spelling = term.replace(" ", " ?")
     assert re.search(rf"\b{spelling}(s|es)?\b", ELSEWHERE, re.IGNORECASE)

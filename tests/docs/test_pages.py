@@ -15,6 +15,7 @@ from tests import kustomizing
 from tests.docs.pages import DOCS, REPOSITORY, Block, blocks_of, by_hand, prose_of
 from tests.docs.platform import prepare
 from tests.docs.sessions import DocumentationError, Session, matches, transcript
+from tests.every import every
 from tests.plans import resolve_text
 
 pytestmark = pytest.mark.no_cover
@@ -46,7 +47,7 @@ def paths_missing(page: Path, session: Session) -> set[str]:
     return {path for path in _PATH.findall(prose_of(page)) if not (session.here / path).exists()}
 
 
-@pytest.mark.parametrize("block", [block for page in PAGES for block in blocks_of(page)], ids=str)
+@every(block for page in PAGES for block in blocks_of(page))
 def test_blocks_say_what_they_are(block: Block) -> None:
     assert block.language in LANGUAGES
     assert block.options.keys() <= {"title", "needs", "exit"}

@@ -16,6 +16,7 @@ from gpuplan.compiler.policy.fields import field_paths
 from gpuplan.compiler.policy.models import KINDS as MODELS
 from gpuplan.terminal import catalog, options, schemas
 from gpuplan.terminal.text import PLAIN, Theme
+from tests.every import every
 from tests.terminal.builders import DOES_NOT_FIT, LIMIT, SHORT_LIMIT, UNREADABLE
 
 # --- Rules -------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def test_a_rule_is_explained_by_code_and_by_name(subject: str) -> None:
     assert explain(subject, PLAIN).startswith("error[GPU101] unknown-reference\n")
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
+@every(rules(), lambda rule: rule.code)
 def test_every_rule_can_be_explained(rule: Rule) -> None:
     assert explain(rule.code, PLAIN)
 
@@ -81,7 +82,7 @@ def test_prose_is_wrapped_to_the_terminal() -> None:
     assert max(map(len, page.splitlines())) <= 60
 
 
-@pytest.mark.parametrize("path", list(field_paths()))
+@every(field_paths())
 def test_every_field_can_be_explained(path: str) -> None:
     assert explain(path, PLAIN).startswith(path)
 

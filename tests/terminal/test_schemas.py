@@ -16,6 +16,7 @@ from gpuplan.compiler.catalog import load
 from gpuplan.compiler.documents.parse import parse
 from gpuplan.terminal.options import GIVEN
 from gpuplan.terminal.schemas import schema
+from tests.every import every
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -109,7 +110,7 @@ def test_no_word_is_left_to_the_reader() -> None:
     assert "'format'" not in str(schema("policy")) + str(schema("overlay"))
 
 
-@pytest.mark.parametrize("case", ACCEPTED)
+@every(ACCEPTED)
 def test_an_editor_refuses_nothing_that_is_accepted(case: str) -> None:
     documents, _ = parse(SourceFile(case, (CASES / case).read_text()), strict=False)
     policies = [item.data for item in documents if str(item.data.get("apiVersion")).startswith("gpuplan.dev/")]

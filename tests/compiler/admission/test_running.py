@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from gpuplan.compiler.admission.policies import RunningWork, known_rules, policies, running_work
 from gpuplan.compiler.planning.plan import Plan
@@ -14,6 +14,7 @@ from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.admission.running_cases import CASES, JOB, POD, Case, deletion, of_pod, update, with_spec
 from tests.compiler.backends.scheduling.cel import refusals
 from tests.compiler.backends.scheduling.platform import parameters_of
+from tests.every import every_row
 from tests.platforms import a_platform, pool, priority_class, tenant
 
 ROWS = {row.id: row for row in running_work()}
@@ -55,14 +56,15 @@ def judged(case: Case, scheduler: str, user: str = "jane", *, rule: str = "") ->
     )
 
 
-def requests(*, refused: bool) -> list[ParameterSet]:
-    return [
-        pytest.param(row, scheduler, case, id=f"{row.id}-{scheduler}-{number}")
-        for row in ROWS.values()
-        if bool(row.by) is refused
-        for scheduler in row.schedulers or SCHEDULERS
-        for number, case in enumerate(CASES[row.id])
-    ]
+def requests(scheduler: str, *, refused: bool) -> Iterator[tuple[RunningWork, int]]:
+    """Return the rows of the table that are about a scheduler, each with the number of a case."""
+    for row in ROWS.values():
+        if bool(row.by) is refused and scheduler in (row.schedulers or SCHEDULERS):
+            yield from ((row, number) for number in range(len(CASES[row.id])))
+
+
+def name_of(row: RunningWork, number: int) -> str:
+    return f"{row.id} {number}"
 
 
 def test_every_row_has_its_cases_and_names_a_rule_that_there_is() -> None:
@@ -71,17 +73,23 @@ def test_every_row_has_its_cases_and_names_a_rule_that_there_is() -> None:
     assert {name for row in ROWS.values() for name in row.schedulers} <= SCHEDULERS.keys()
 
 
-@pytest.mark.parametrize(("row", "scheduler", "case"), requests(refused=True))
-def test_what_the_table_refuses_is_refused_by_its_rule_to_a_tenant(
-    row: RunningWork, scheduler: str, case: Case
-) -> None:
-    [told] = judged(case, scheduler, rule=row.by)
-    assert not told.startswith("error")
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_what_the_table_refuses_is_refused_by_its_rule_to_a_tenant(scheduler: str) -> None:
+    @every_row(requests(scheduler, refused=True), name_of)
+    def is_refused(row: RunningWork, number: int) -> None:
+        [told] = judged(CASES[row.id][number], scheduler, rule=row.by)
+        assert not told.startswith("error")
+
+    is_refused()
 
 
-@pytest.mark.parametrize(("row", "scheduler", "case"), requests(refused=False))
-def test_what_the_table_allows_is_refused_by_nothing(row: RunningWork, scheduler: str, case: Case) -> None:
-    assert judged(case, scheduler) == []
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_what_the_table_allows_is_refused_by_nothing(scheduler: str) -> None:
+    @every_row(requests(scheduler, refused=False), name_of)
+    def is_allowed(row: RunningWork, number: int) -> None:
+        assert judged(CASES[row.id][number], scheduler) == []
+
+    is_allowed()
 
 
 WHOEVER_IT_IS = {
@@ -94,9 +102,14 @@ WHOEVER_IT_IS = {
 """Rules for controllers too: what they make or write says what a tenant has asked for."""
 
 
-@pytest.mark.parametrize(("row", "scheduler", "case"), requests(refused=True))
-def test_controllers_may_do_it(row: RunningWork, scheduler: str, case: Case) -> None:
-    assert bool(judged(case, scheduler, KUEUE, rule=row.by)) is (row.by in WHOEVER_IT_IS)
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_controllers_may_do_it(scheduler: str) -> None:
+    @every_row(requests(scheduler, refused=True), name_of)
+    def is_allowed_to_controllers(row: RunningWork, number: int) -> None:
+        found = judged(CASES[row.id][number], scheduler, KUEUE, rule=row.by)
+        assert bool(found) is (row.by in WHOEVER_IT_IS)
+
+    is_allowed_to_controllers()
 
 
 DELETING = (

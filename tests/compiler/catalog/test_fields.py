@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.every import every_row
 
 GPUPLAN = Path(__file__).parents[3] / "gpuplan"
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(GPUPLAN.rglob("*.py"))}
@@ -30,6 +30,6 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(("model", "field"), list(fields()))
+@every_row(fields(), lambda model, field: f"{model}.{field}")
 def test_a_field_of_the_catalog_is_read(model: str, field: str) -> None:
     assert field in READ, f"nothing reads {model}.{field}: show it, check it, or leave it out of the catalog"

@@ -11,6 +11,7 @@ from gpuplan.compiler.catalog import Gpu, Placement, load
 from gpuplan.compiler.catalog.architectures import architecture_of
 from gpuplan.compiler.catalog.invariants import contradictions
 from gpuplan.compiler.catalog.listings import Listing, read_listing
+from tests.every import every
 
 LGIP = """\
 +-----------------------------------------------------------------------------+
@@ -150,7 +151,7 @@ def test_a_model_without_mig_cannot_contradict_itself() -> None:
 # --- Architectures -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gpu", load().all(), ids=lambda gpu: gpu.id)
+@every(load().all(), lambda gpu: gpu.id)
 def test_the_architecture_follows_from_the_compute_capability(gpu: Gpu) -> None:
     assert architecture_of(gpu.compute_capability) == gpu.architecture
 

@@ -21,6 +21,7 @@ from gpuplan.compiler.catalog.operands import (
     running,
 )
 from gpuplan.compiler.catalog.operators import lines
+from tests.every import every_row
 
 NAMES = {
     "D": "nvidia-driver-daemonset",
@@ -172,7 +173,7 @@ def rolled(key: str, line: str, one: object = "a", other: object = "b") -> set[s
     return {roll.operand.daemon_set for roll in found.get(key, ())}
 
 
-@pytest.mark.parametrize(("key", "expected"), CASES, ids=[key for key, _ in CASES])
+@every_row(CASES, lambda key, _: key)
 def test_a_setting_restarts_whose_pod_template_holds_it(key: str, expected: str) -> None:
     is_switch = key.endswith(("nabled", ".default")) and key != "devicePlugin.config.default"
     is_object = " " in key and "." not in key

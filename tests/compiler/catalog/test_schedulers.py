@@ -12,11 +12,12 @@ from gpuplan.compiler.catalog.schedulers import Concept, Needs, Support, capabil
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.compiler.policy.models import SchedulerKind
+from tests.every import every
 
-ALL = pytest.mark.parametrize("concept", concepts(), ids=lambda concept: concept.id)
+every_concept = every(concepts(), lambda concept: concept.id)
 
 
-@ALL
+@every_concept
 def test_every_scheduler_of_the_policy_language_has_a_column(concept: Concept) -> None:
     assert list(concept.capabilities) == [kind.value for kind in SchedulerKind]
 
@@ -26,19 +27,19 @@ def test_ids_are_unique() -> None:
     assert sorted(set(ids)) == sorted(ids)
 
 
-@ALL
+@every_concept
 def test_a_concept_is_a_field_of_the_policy_language(concept: Concept) -> None:
     assert find_field(concept.field) is not None
 
 
-@ALL
+@every_concept
 def test_every_scheduler_keeps_it_in_some_way_or_says_what_is_lost(concept: Concept) -> None:
     for name, found in concept.capabilities.items():
         assert bool(found.loss) == (found.support is not Support.EXACT), name
         assert bool(found.how) == (found.support is not Support.IMPOSSIBLE), name
 
 
-@ALL
+@every_concept
 def test_a_setting_is_what_configuration_needs(concept: Concept) -> None:
     for name, found in concept.capabilities.items():
         assert bool(found.setting) == (found.needs is Needs.CONFIGURATION), name

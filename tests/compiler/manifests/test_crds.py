@@ -10,6 +10,7 @@ from gpuplan.compiler.manifests import Manifest, check_schemas
 from gpuplan.compiler.manifests.builtin_schemas import builtin_schemas
 from gpuplan.compiler.manifests.crds import fixed_fields, groups, kinds, served, serving
 from gpuplan.compiler.manifests.kinds import assume_kind, known_kinds
+from tests.every import every_row
 from tests.subjects import A_CLUSTER
 
 KINDS = [(group, kind) for group in groups() for kind in kinds(group)]
@@ -20,7 +21,7 @@ def test_every_custom_kind_that_we_write_is_known() -> None:
     assert custom - set(KINDS) == set()
 
 
-@pytest.mark.parametrize(("group", "kind"), KINDS, ids=str)
+@every_row(KINDS, lambda group, kind: f"{kind}.{group}")
 def test_every_schema_can_be_compiled(group: str, kind: str) -> None:
     for item in served(group, kind):
         for version in item.versions:

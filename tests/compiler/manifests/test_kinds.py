@@ -23,10 +23,11 @@ from gpuplan.compiler.manifests.kinds import (
     known_kinds,
 )
 from gpuplan.compiler.manifests.kinds.registry import by_name
+from tests.every import every
 from tests.subjects import A_CLUSTER
 
 ROOT = Path(__file__).parents[3]
-KINDS = [pytest.param(kind, id=f"{kind.kind}.{kind.group}") for kind in known_kinds().values()]
+every_kind = every(known_kinds().values(), lambda kind: f"{kind.kind}.{kind.group}")
 MODULES = sorted(Path(next(iter(data_package.__path__))).glob("*.py"))
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 
@@ -60,7 +61,7 @@ def test_a_kind_is_said_once() -> None:
         by_name((get_kind("", "Node"), get_kind("", "Node")))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_a_kind_says_where_its_facts_are_from(kind: Kind) -> None:
     file = r"[\w./-]+( \(\w+\))?"
     assert re.fullmatch(rf"([\w-]+/[\w-]+#[0-9]+; )?[\w-]+/[\w-]+: {file}(; {file})*", kind.source)
@@ -70,7 +71,7 @@ MAKERS = ("Deployment", "InferenceService", "LeaderWorkerSet", "StatefulSet")
 """What recreates its pods where they change."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_a_kind_contradicts_itself_in_nothing(kind: Kind) -> None:
     fields = [*kind.fields, *(item.field for item in kind.immutable)]
     recreated = {field for field, disturbance in kind.fields.items() if disturbance is ChangeClass.RECREATE}

@@ -19,6 +19,7 @@ import yaml
 from hypothesis import given, strategies as st
 
 from gpuplan.compiler.manifests import to_yaml
+from tests.every import every
 
 # fmt: off
 NASTY = [
@@ -151,7 +152,7 @@ def test_strings_are_plain_only_where_no_reader_takes_them_for_something_else(te
     assert assert_reads_back({"k": text, "l": [text], text: "v"}) == f"k: {written}\nl:\n- {written}\n{written}: v\n"
 
 
-@pytest.mark.parametrize("text", NASTY, ids=ascii)
+@every(NASTY, ascii)
 def test_a_nasty_string_reads_back_as_key_value_and_item(text: str) -> None:
     assert_reads_back({text: text, "l": [text, [text], {text: [text]}], "m": {"n": {text: {text: text}}}})
 

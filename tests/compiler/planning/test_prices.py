@@ -15,6 +15,7 @@ from gpuplan.compiler.catalog import load
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.prices import Costs, TenantCost, costs, node_price, part_of_gpu, per_month, saved
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from tests.every import every
 from tests.laws.properties.policies import KINDS, Policy, policies
 from tests.plans import a_plan
 from tests.platforms import a_platform, document, pool, tenant
@@ -154,7 +155,7 @@ def test_slices_that_no_unit_holds_are_not_cut() -> None:
     assert (found.total, found.not_cut, found.free) == amounts(16 * 112, 16 * 7, 16 * 105)
 
 
-@pytest.mark.parametrize("row", KNOWN["published"], ids=lambda row: " ".join(row["instances"]))
+@every(KNOWN["published"], lambda row: f"{row['instances']}")
 def test_partitions_of_a_gpu_are_never_more_than_the_gpu(row: dict[str, Any]) -> None:
     for model in row.get("gpus") or row["legacy_gpus"]:
         gpu = load().get(model)

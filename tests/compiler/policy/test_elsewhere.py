@@ -10,6 +10,7 @@ from gpuplan.compiler.policy import elsewhere
 from gpuplan.compiler.policy.elsewhere import Said, find_said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.models import KINDS
+from tests.every import every, every_row
 
 ROOT = Path(__file__).parents[3]
 TOLD = [
@@ -20,7 +21,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize("said", sorted({said for _, said, _ in TOLD}))
+@every(sorted({said for _, said, _ in TOLD}), lambda said: said.page)
 def test_each_page_is_there(said: Said) -> None:
     assert (ROOT / said.page).is_file()
 
@@ -30,7 +31,7 @@ def test_a_name_is_told_once_for_a_kind() -> None:
     assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, _, name in TOLD])
+@every_row([(kind, name) for kind, _, name in TOLD], lambda kind, name: f"{kind} {name}")
 def test_none_is_a_field_of_the_spec(kind: str, name: str) -> None:
     spec = nested_model(KINDS[kind], ("spec",))
     assert spec is not None

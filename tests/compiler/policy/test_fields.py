@@ -6,6 +6,7 @@ import pytest
 
 from gpuplan.compiler.policy.fields import field_paths, find_field, nested_model
 from gpuplan.compiler.policy.models import Pool, Quota, SecretKey, ValueFrom, Workload
+from tests.every import every
 
 
 def test_field_is_found_by_its_path() -> None:
@@ -39,7 +40,7 @@ def test_unknown_path_is_not_found(path: str) -> None:
     assert find_field(path) is None
 
 
-@pytest.mark.parametrize("path", list(field_paths()))
+@every(field_paths())
 def test_every_field_says_what_it_is_for(path: str) -> None:
     field = find_field(path)
     assert field is not None

@@ -20,6 +20,7 @@ from gpuplan.compiler.policy.models import KINDS, Model, PoolSpec, TenantSpec, W
 from gpuplan.compiler.policy.names import Naming, Reference
 from gpuplan.compiler.policy.texts import FORMS
 from gpuplan.compiler.policy.walking import naming_of
+from tests.every import every_row
 
 ABBREVIATIONS = frozenset(
     ("api", "args", "config", "cpu", "env", "gpu", "gpus", "id", "mib", "mig", "mps", "nfd", "repo", "runai", "url")
@@ -35,7 +36,7 @@ def models(model: type[Model] = Model) -> Iterator[type[Model]]:
 
 
 FIELDS = [(model, name, field) for model in models() for name, field in model.model_fields.items()]
-IDS = [f"{model.__name__}.{name}" for model, name, _ in FIELDS]
+every_field = every_row(FIELDS, lambda model, name, _: f"{model.__name__}.{name}")
 
 
 def has_rule(marks: tuple[Any, ...]) -> bool:
@@ -61,7 +62,7 @@ def free_texts(annotation: Any, marks: tuple[Any, ...]) -> Iterator[str]:
             yield from free_texts(part, ())
 
 
-@pytest.mark.parametrize(("model", "name", "field"), FIELDS, ids=IDS)
+@every_field
 def test_text_has_a_form_or_a_naming_rule_or_says_that_anything_goes(
     model: type[Model], name: str, field: FieldInfo
 ) -> None:
@@ -70,7 +71,7 @@ def test_text_has_a_form_or_a_naming_rule_or_says_that_anything_goes(
     )
 
 
-@pytest.mark.parametrize(("model", "name", "field"), FIELDS, ids=IDS)
+@every_field
 def test_field_has_words_that_stand_in_a_sentence(model: type[Model], name: str, field: FieldInfo) -> None:
     words = words_of(name, field)
     assert re.fullmatch(r"[A-Za-z][A-Za-z: ]*", words)
@@ -78,7 +79,7 @@ def test_field_has_words_that_stand_in_a_sentence(model: type[Model], name: str,
     assert is_given or ABBREVIATIONS.isdisjoint(words.split()), f"give `{model.__name__}.{name}` a mark `Words`"
 
 
-@pytest.mark.parametrize(("model", "name", "field"), FIELDS, ids=IDS)
+@every_field
 def test_field_has_a_text_that_says_what_it_means(model: type[Model], name: str, field: FieldInfo) -> None:
     document(model)
     assert field.description, f"write what `{model.__name__}.{name}` means below it"

@@ -13,6 +13,7 @@ from gpuplan.compiler.manifests.kinds import known_kinds
 from gpuplan.features.changes.checks import run
 from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.step import Step
+from tests.every import Laws, every_row
 from tests.features.changes.edits import Case
 from tests.features.changes.platform import State
 from tests.features.changes.test_edits import EDITS, _after, _before
@@ -78,6 +79,8 @@ FOUND: Mapping[str, set[str]] = {
 }
 """By edit; about all others nothing is found."""
 
+laws = Laws[Case]()
+
 
 def found_between(before: State, after: State) -> list[Diagnostic]:
     old = {plan.cluster.name: plan for plan in before.plans}
@@ -91,19 +94,24 @@ def test_what_breaks_on_the_way_is_found(case: Case) -> None:
 
 
 @EDITS
-def test_what_changes_little_breaks_nothing(case: Case) -> None:
+def test_of_each_edit_the_same_holds(case: Case) -> None:
+    laws.assert_each(case)
+
+
+@laws
+def what_changes_little_breaks_nothing(case: Case) -> None:
     is_little = (case.worst or case.change_class).rank < ChangeClass.ADMISSION.rank
     errors = [item for item in found_between(_before(case), _after(case)) if item.is_error]
     assert not (is_little and errors)
 
 
-@EDITS
-def test_standing_still_breaks_nothing(case: Case) -> None:
+@laws
+def standing_still_breaks_nothing(case: Case) -> None:
     assert found_between(_after(case), _after(case)) == []
 
 
-@EDITS
-def test_findings_are_phrases_that_say_what_to_do(case: Case) -> None:
+@laws
+def findings_are_phrases_that_say_what_to_do(case: Case) -> None:
     for item in found_between(_before(case), _after(case)):
         found = item.finding
         for text in (found.message, found.label, found.help, *found.notes):
@@ -124,14 +132,18 @@ def an_object(kind: tuple[str, str], route: tuple[str, ...], value: object) -> d
     return {"kind": kind[1], **value}
 
 
-@pytest.mark.parametrize(
-    ("kind", "route"),
-    [
+def field_of(kind: tuple[str, str], route: tuple[str, ...]) -> str:
+    return f"{kind[1]}.{'.'.join(route)}"
+
+
+@every_row(
+    (
         (name, item.route)
         for name, kind in known_kinds().items()
         for item in kind.immutable
         if not item.where and not item.may_grow
-    ],
+    ),
+    field_of,
 )
 def test_a_field_that_cannot_be_changed(kind: tuple[str, str], route: tuple[str, ...]) -> None:
     identity = Identity(*kind, "", "a")
@@ -141,9 +153,8 @@ def test_a_field_that_cannot_be_changed(kind: tuple[str, str], route: tuple[str,
     assert locked_fields(identity, one, one) == ()
 
 
-@pytest.mark.parametrize(
-    ("kind", "route"),
-    [(name, item.route) for name, kind in known_kinds().items() for item in kind.immutable if item.may_grow],
+@every_row(
+    ((name, item.route) for name, kind in known_kinds().items() for item in kind.immutable if item.may_grow), field_of
 )
 def test_a_field_that_can_only_grow(kind: tuple[str, str], route: tuple[str, ...]) -> None:
     identity = Identity(*kind, "", "a")

@@ -15,6 +15,7 @@ import pytest
 
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from tests.cli.runs import run, scrub
+from tests.every import Laws
 from tests.laws.operands.edits import NODES, Edit, edits, write
 from tests.laws.operands.tables import RELEASES, line_of
 
@@ -27,6 +28,7 @@ CLASSES = {
     "evicted": ChangeClass.REPARTITION,
 }
 each_edit = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.name.replace(" ", "-"))
+laws = Laws[Edit]()
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,12 @@ def _rolling(edit: Edit) -> Iterator[Mapping[str, Any]]:
 
 
 @each_edit
-def test_the_daemon_sets_that_roll_are_those_of_the_source(edit: Edit) -> None:
+def test_of_each_edit_the_same_holds(edit: Edit) -> None:
+    laws.assert_each(edit)
+
+
+@laws
+def the_daemon_sets_that_roll_are_those_of_the_source(edit: Edit) -> None:
     named = {name for found in _rolling(edit) for name in found["daemonSets"]}
     assert {"missing": edit.rolls - named, "too many": named - edit.rolls - edit.may} == {
         "missing": frozenset(),
@@ -64,8 +71,8 @@ def test_the_daemon_sets_that_roll_are_those_of_the_source(edit: Edit) -> None:
     }
 
 
-@each_edit
-def test_a_node_is_said_to_be_disturbed_as_its_pods_are(edit: Edit) -> None:
+@laws
+def a_node_is_said_to_be_disturbed_as_its_pods_are(edit: Edit) -> None:
     said = {
         pool: worst(
             ChangeClass(found["class"])
@@ -77,8 +84,8 @@ def test_a_node_is_said_to_be_disturbed_as_its_pods_are(edit: Edit) -> None:
     assert said == {pool: CLASSES[what] for pool, what in edit.pods.items()}
 
 
-@each_edit
-def test_where_no_pod_notices_none_is_said_to_wait(edit: Edit) -> None:
+@laws
+def where_no_pod_notices_none_is_said_to_wait(edit: Edit) -> None:
     waiting = [
         found["effect"]
         for found in _rolling(edit)
@@ -87,8 +94,8 @@ def test_where_no_pod_notices_none_is_said_to_wait(edit: Edit) -> None:
     assert waiting == []
 
 
-@each_edit
-def test_a_change_explains_each_object_that_differs(edit: Edit) -> None:
+@laws
+def a_change_explains_each_object_that_differs(edit: Edit) -> None:
     assert [found["name"] for cluster in _said(edit.name)["clusters"] for found in cluster["objects"]] == []
 
 

@@ -13,6 +13,7 @@ from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.backends.kai.platform import platform
 from tests.compiler.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.compiler.backends.scheduling.pods import asking, pod
+from tests.every import every
 
 SMALL = "nvidia.com/mig-2g.20gb"
 MIG_LABELS = {"kai.scheduler/queue": "physics-a100-mig", "kai.scheduler/node-pool": "a100-mig"}
@@ -261,6 +262,6 @@ def expressions() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("expression", expressions())
+@every(expressions())
 def test_expressions_call_only_what_kubernetes_1_30_knows(expression: str) -> None:
     assert functions_of(expression) <= STANDARD_FUNCTIONS | KUBERNETES_FUNCTIONS.keys()

@@ -14,6 +14,7 @@ from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.compiler.backends.scheduling.platform import parameters_of, platform, policy
 from tests.compiler.backends.scheduling.pods import asking, container, pod
+from tests.every import every
 from tests.plans import a_cluster, a_plan
 from tests.platforms import a_platform, pool as a_pool, tenant
 
@@ -461,7 +462,7 @@ def expressions() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("expression", expressions())
+@every(expressions())
 def test_expressions_call_only_what_kubernetes_1_30_knows(expression: str) -> None:
     assert functions_of(expression) <= STANDARD_FUNCTIONS | KUBERNETES_FUNCTIONS.keys()
 

@@ -11,6 +11,7 @@ from gpuplan.compiler.planning.plan import Plan
 from tests.compiler.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.compiler.backends.scheduling.platform import parameters_of, policy
 from tests.compiler.backends.scheduling.pods import asking, container, pod
+from tests.every import every
 from tests.plans import CLUSTER, a_plan
 
 POLICIES = """\
@@ -127,6 +128,6 @@ def expressions() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("expression", expressions())
+@every(expressions())
 def test_expressions_call_only_what_kubernetes_1_30_knows(expression: str) -> None:
     assert functions_of(expression) <= STANDARD_FUNCTIONS | KUBERNETES_FUNCTIONS.keys()

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.placement.placing import Placed, Refusal, RefusedBy, arrangements, fits, place
 from tests.compiler.planning.placement.oracle import all_vectors, board, sets_of_placements, valid_vectors
+from tests.every import every_row
 
 KNOWN = yaml.safe_load((Path(__file__).parents[2] / "catalog" / "known_good_layouts.yaml").read_text())
 MIG_GPUS = tuple(gpu for gpu in load().all() if gpu.profiles)
@@ -64,25 +65,17 @@ def test_three_3g_do_not_fit_on_a_40_gb_a100() -> None:
 # --- Layouts that are known to work, or not ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("gpu_id", "counts"),
-    [
-        pytest.param(gpu_id, row["instances"], id=f"{gpu_id}-{row['as'][0]}")
-        for row in KNOWN["published"]
-        for gpu_id in row.get("gpus", ())
-    ],
-)
+def layout_of(gpu_id: str, counts: dict[str, int]) -> str:
+    return f"{gpu_id} {counts}"
+
+
+@every_row(((gpu_id, row["instances"]) for row in KNOWN["published"] for gpu_id in row.get("gpus", ())), layout_of)
 def test_published_layouts_fit(gpu_id: str, counts: dict[str, int]) -> None:
     assert isinstance(place(load().get(gpu_id), counts), Placed)
 
 
-@pytest.mark.parametrize(
-    ("gpu_id", "counts"),
-    [
-        pytest.param(gpu_id, row["instances"], id=f"{gpu_id}-{row['as'][0]}")
-        for row in KNOWN["published"]
-        for gpu_id in row.get("legacy_gpus", ())
-    ],
+@every_row(
+    ((gpu_id, row["instances"]) for row in KNOWN["published"] for gpu_id in row.get("legacy_gpus", ())), layout_of
 )
 def test_published_layouts_in_early_names_fit_once_renamed(gpu_id: str, counts: dict[str, int]) -> None:
     gpu = load().get(gpu_id)
@@ -90,7 +83,7 @@ def test_published_layouts_in_early_names_fit_once_renamed(gpu_id: str, counts: 
     assert isinstance(place(gpu, {gpu.legacy_names[name].profile: count for name, count in counts.items()}), Placed)
 
 
-@pytest.mark.parametrize(("gpu_id", "counts"), KNOWN["generated_all_balanced"].items())
+@every_row(KNOWN["generated_all_balanced"].items(), layout_of)
 def test_generated_all_balanced_fits(gpu_id: str, counts: dict[str, int]) -> None:
     assert isinstance(place(load().get(gpu_id), counts), Placed)
 

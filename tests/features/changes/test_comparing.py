@@ -10,8 +10,8 @@ from gpuplan.compiler import pipeline
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.appliers import Applier
-from gpuplan.compiler.policy.models import Approval
-from gpuplan.features.changes.comparing import Diff, Impact, Side, SideKind, choose_sides, compare_sides
+from gpuplan.compiler.policy.models import KINDS, Approval
+from gpuplan.features.changes.comparing import _BROKEN, Diff, Impact, Side, SideKind, choose_sides, compare_sides
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import run
 from tests.git import a_repository, commit
@@ -236,3 +236,8 @@ def test_the_sides_are_what_git_means(tmp_path: Path) -> None:
     assert commits("..HEAD^") == (second, first)
     assert commits("HEAD...HEAD^") == (first, first)
     assert commits("") == (second, "")
+
+
+def test_each_kind_of_document_that_a_plan_may_lack_is_known() -> None:
+    without_cluster_there_is_no_plan, nothing_refers_to_it = "Cluster", "Retained"
+    assert KINDS.keys() - _BROKEN.keys() == {without_cluster_there_is_no_plan, nothing_refers_to_it}

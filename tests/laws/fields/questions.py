@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import field_path
 from tests.laws.fields.built import Built, build_all
@@ -12,8 +13,14 @@ from tests.laws.tracing.judging import Judgement, judge_mutation
 from tests.laws.tracing.rendered import Rendered, render
 
 
+QUESTIONS: Final = ("trace", "diff", "drift", "import", "show", "report")
+
+
 def unanswered(example: Example | None) -> Iterator[str]:
-    """Yield each question without an answer; a value that is not written cannot be traced, compared or read back."""
+    """Yield each question without an answer, or `value` where nothing can be asked.
+
+    A value that is not written cannot be traced, compared or read back.
+    """
     if example is None:
         yield "value"
         return

@@ -12,7 +12,6 @@ from tests.laws.fields.examples import Example, policies_of
 from tests.laws.tracing.judging import Judgement, judge_mutation
 from tests.laws.tracing.rendered import Rendered, render
 
-
 QUESTIONS: Final = ("trace", "diff", "drift", "import", "show", "report")
 
 

@@ -179,7 +179,22 @@ class _Drawing(Value):
             return
         yield self._bar()
         if first.is_block:
-            yield from self._block(first)
+            # Several lines have a line beside them instead of one below; the middle of a long block is
+            # left out.
+            style = self._mark_style(first)
+            first, last = first.line, first.last_line
+            numbers = range(first, last + 1)
+            is_long = len(numbers) > _LONGEST_BLOCK
+            line = first.location.file.confidential.line
+            for number in (*numbers[:3], numbers[-1]) if is_long else numbers:
+                if is_long and number == last:
+                    yield self.theme.paint(_ELLIPSIS, Style.FRAME)
+                side = self.theme.paint("/" if number == first else "|", style)
+                yield self._source(line(number), number, side)
+            caret = "^" if first.is_primary else "-"
+            end, _, _ = _crop(line(last), (0, 1), self._room - 2)
+            label = f" {printable(first.text)}" if first.text else ""
+            yield self._bar(f" {self.theme.paint('|' + '_' * cells(end) + caret + label, style)}")
         else:
             yield from self._lines(sorted(marks, key=lambda mark: (mark.location.span, not mark.is_primary)))
 
@@ -209,23 +224,6 @@ class _Drawing(Value):
         line = ("^" if mark.is_primary else "-") * width
         label = f" {printable(mark.text)}" if mark.text else ""
         return self.theme.paint(f"{line}{label}", self._mark_style(mark))
-
-    def _block(self, mark: _Mark) -> Iterator[str]:
-        """Several lines, with a line beside them instead of one below; the middle of a long block is left out."""
-        style = self._mark_style(mark)
-        first, last = mark.line, mark.last_line
-        numbers = range(first, last + 1)
-        is_long = len(numbers) > _LONGEST_BLOCK
-        line = mark.location.file.confidential.line
-        for number in (*numbers[:3], numbers[-1]) if is_long else numbers:
-            if is_long and number == last:
-                yield self.theme.paint(_ELLIPSIS, Style.FRAME)
-            side = self.theme.paint("/" if number == first else "|", style)
-            yield self._source(line(number), number, side)
-        caret = "^" if mark.is_primary else "-"
-        end, _, _ = _crop(line(last), (0, 1), self._room - 2)
-        label = f" {printable(mark.text)}" if mark.text else ""
-        yield self._bar(f" {self.theme.paint('|' + '_' * cells(end) + caret + label, style)}")
 
     def _source(self, line: str, number: int, side: str = "") -> str:
         text, _, _ = _crop(line, (0, 1), self._room - (2 if side else 0))

@@ -36,18 +36,15 @@ def full(report: Report, theme: Theme) -> str:
             shown.append(frame(diagnostic, theme, report.clusters))
     for (rule, severity), number in found.items():
         if number > _most(severity):
-            shown.append(_rest(rule, severity, number - _most(severity), theme))
+            word = theme.paint(f"{severity}[{rule.code}]", SEVERITY_STYLES[severity])
+            more = count(number - _most(severity), f"more {severity}")
+            shown.append(f"{word}: {more} like these; `--output-format concise` lists all\n")
     return "".join(f"{text}\n" for text in shown)
 
 
 def _most(severity: Severity) -> int:
     """Return how many findings of one rule are shown. Nobody reads more, and CI servers cut off what is longer."""
     return _MOST_NOTES if severity is Severity.NOTE else _MOST
-
-
-def _rest(rule: Rule, severity: Severity, number: int, theme: Theme) -> str:
-    kind = theme.paint(f"{severity}[{rule.code}]", SEVERITY_STYLES[severity])
-    return f"{kind}: {count(number, f'more {severity}')} like these; `--output-format concise` lists all\n"
 
 
 def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) -> str:
@@ -179,22 +176,7 @@ class _Drawing(Value):
             return
         yield self._bar()
         if first.is_block:
-            # Several lines have a line beside them instead of one below; the middle of a long block is
-            # left out.
-            style = self._mark_style(first)
-            first, last = first.line, first.last_line
-            numbers = range(first, last + 1)
-            is_long = len(numbers) > _LONGEST_BLOCK
-            line = first.location.file.confidential.line
-            for number in (*numbers[:3], numbers[-1]) if is_long else numbers:
-                if is_long and number == last:
-                    yield self.theme.paint(_ELLIPSIS, Style.FRAME)
-                side = self.theme.paint("/" if number == first else "|", style)
-                yield self._source(line(number), number, side)
-            caret = "^" if first.is_primary else "-"
-            end, _, _ = _crop(line(last), (0, 1), self._room - 2)
-            label = f" {printable(first.text)}" if first.text else ""
-            yield self._bar(f" {self.theme.paint('|' + '_' * cells(end) + caret + label, style)}")
+            yield from self._block(first)
         else:
             yield from self._lines(sorted(marks, key=lambda mark: (mark.location.span, not mark.is_primary)))
 
@@ -224,6 +206,23 @@ class _Drawing(Value):
         line = ("^" if mark.is_primary else "-") * width
         label = f" {printable(mark.text)}" if mark.text else ""
         return self.theme.paint(f"{line}{label}", self._mark_style(mark))
+
+    def _block(self, mark: _Mark) -> Iterator[str]:
+        """Several lines, with a line beside them instead of one below; the middle of a long block is left out."""
+        style = self._mark_style(mark)
+        first, last = mark.line, mark.last_line
+        numbers = range(first, last + 1)
+        is_long = len(numbers) > _LONGEST_BLOCK
+        line = mark.location.file.confidential.line
+        for number in (*numbers[:3], numbers[-1]) if is_long else numbers:
+            if is_long and number == last:
+                yield self.theme.paint(_ELLIPSIS, Style.FRAME)
+            side = self.theme.paint("/" if number == first else "|", style)
+            yield self._source(line(number), number, side)
+        caret = "^" if mark.is_primary else "-"
+        end, _, _ = _crop(line(last), (0, 1), self._room - 2)
+        label = f" {printable(mark.text)}" if mark.text else ""
+        yield self._bar(f" {self.theme.paint('|' + '_' * cells(end) + caret + label, style)}")
 
     def _source(self, line: str, number: int, side: str = "") -> str:
         text, _, _ = _crop(line, (0, 1), self._room - (2 if side else 0))

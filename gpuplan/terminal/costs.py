@@ -83,16 +83,6 @@ def percentage(part: Ratio | None) -> str:
     return _UNKNOWN if part is None else f"{rounded(part * 100, 1)}%"
 
 
-def _pools(costs: prices.Costs) -> Table:
-    rows = [_pool_row(pool, costs.currency) for pool in costs.pools]
-    rows += [(name, "no price", *[_UNKNOWN] * 7) for name in costs.unpriced]
-    if len(costs.pools) > 1:
-        sums = (costs.total, costs.guaranteed, costs.free, costs.not_cut)
-        rows.append(("all", "", *(month_text(amount, costs.currency) for amount in sums), "", "", ""))
-    headings = ("POOL", "NODE/H", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED", "TERM")
-    return Table(headings, rows, right=range(1, 8), extra=(8, 6, 7))
-
-
 def _pool_row(cost: prices.PoolCost, currency: str) -> tuple[str, ...]:
     shortest = Decimal(1).scaleb(-currencies().get(cost.price.currency, _USUAL_DIGITS))
     found = cost.price.per_node_hour.normalize()

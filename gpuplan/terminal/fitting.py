@@ -60,7 +60,26 @@ class Table(Value):
                 missing = ", ".join(grid.headings[index] for index in sorted(gone))
                 sign = folded(f"{theme.paint(f'-o wide adds {missing}', Style.FAINT)}\n", theme) if gone else ""
                 return _lines(left, widths) + sign
-        return _blocks(grid, room, theme)
+        # Each row is below the other: its first cell, and the others that have something in them after their
+        # headings. A row without a first cell is one more of the row above it.
+        blocks, first = [], ""
+        for row in grid.rows:
+            first = row[0] or first
+            title, *others = (
+                f"{heading} {cell}" for heading, cell in zip(grid.headings, ((first, *row[1:])), strict=True) if cell
+            )
+            lines: list[str] = []
+            for part in others:
+                if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
+                    lines[-1] += " " * _GAP + part
+                else:
+                    lines.append(part)
+            inner = theme.indented(_GAP)
+            blocks.append(
+                folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
+                + indent(folded("".join(f"{line}\n" for line in lines), inner))
+            )
+        return "\n".join(blocks)
 
 
 def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:
@@ -270,28 +289,3 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], right: frozenset[int],
     for line in zip(*columns, strict=True):
         padded = (pad(cell, widths[index], right=index in right) for index, cell in enumerate(line))
         yield (" " * _GAP).join(padded).rstrip()
-
-
-def _blocks(grid: _Grid, room: int, theme: Theme) -> str:
-    """Each row below the other: its first cell, and the others that have something in them after their headings.
-
-    A row without a first cell is one more of the row above it.
-    """
-    blocks, first = [], ""
-    for row in grid.rows:
-        first = row[0] or first
-        title, *others = (
-            f"{heading} {cell}" for heading, cell in zip(grid.headings, ((first, *row[1:])), strict=True) if cell
-        )
-        lines: list[str] = []
-        for part in others:
-            if lines and cells(lines[-1]) + _GAP + cells(part) <= room - _GAP:
-                lines[-1] += " " * _GAP + part
-            else:
-                lines.append(part)
-        inner = theme.indented(_GAP)
-        blocks.append(
-            folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
-            + indent(folded("".join(f"{line}\n" for line in lines), inner))
-        )
-    return "\n".join(blocks)

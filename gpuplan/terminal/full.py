@@ -36,18 +36,15 @@ def full(report: Report, theme: Theme) -> str:
             shown.append(frame(diagnostic, theme, report.clusters))
     for (rule, severity), number in found.items():
         if number > _most(severity):
-            shown.append(_rest(rule, severity, number - _most(severity), theme))
+            word = theme.paint(f"{severity}[{rule.code}]", SEVERITY_STYLES[severity])
+            more = count(number - _most(severity), f"more {severity}")
+            shown.append(f"{word}: {more} like these; `--output-format concise` lists all\n")
     return "".join(f"{text}\n" for text in shown)
 
 
 def _most(severity: Severity) -> int:
     """Return how many findings of one rule are shown. Nobody reads more, and CI servers cut off what is longer."""
     return _MOST_NOTES if severity is Severity.NOTE else _MOST
-
-
-def _rest(rule: Rule, severity: Severity, number: int, theme: Theme) -> str:
-    kind = theme.paint(f"{severity}[{rule.code}]", SEVERITY_STYLES[severity])
-    return f"{kind}: {count(number, f'more {severity}')} like these; `--output-format concise` lists all\n"
 
 
 def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) -> str:

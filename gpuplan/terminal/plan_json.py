@@ -15,6 +15,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from gpuplan.compiler.base.credentials import hidden
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.planning import plan as parts
@@ -241,9 +242,8 @@ def _defined(document: parts.Retained) -> Mapping[str, object]:
             return {"kind": "nodes", "defines": kept.spec.pool}
         case retained:
             manifest = retained.spec.manifest
-            metadata = manifest.get("metadata")
-            name = metadata.get("name") if isinstance(metadata, Mapping) else None
-            return {"kind": "object", "defines": " ".join(str(part) for part in (manifest.get("kind"), name) if part)}
+            names = manifest.get("kind"), value_of(manifest, ("metadata", "name"))
+            return {"kind": "object", "defines": " ".join(str(name) for name in names if name)}
 
 
 _CONTRACT: Final[Mapping[type, Published]] = {

@@ -16,13 +16,16 @@ def collect(plane: ControlPlane, cache: Path) -> Iterator[tuple[str, bytes]]:
     The cluster serves the kinds of its own objects alone, of which a command may name more.
     """
     for collected in COLLECTED:
-        kinds = [kind for kind in collected.kinds if _is_served(plane.api, *kind)]
-        if kinds:
-            _, *arguments = collected._replace(kinds=tuple(kinds)).command.partition(" > ")[0].split()
+        kinds = {
+            group: " ".join(kind for kind in names.split() if _is_served(plane.api, group, kind))
+            for group, names in collected.kinds.items()
+        }
+        if any(kinds.values()):
+            _, *arguments = collected._replace(kinds=kinds).command.partition(" > ")[0].split()
             yield collected.file, plane.kubectl(*arguments, "--cache-dir", cache).encode()
 
 
-def _is_served(api: Api, group: str, kind: str, _: str) -> bool:
+def _is_served(api: Api, group: str, kind: str) -> bool:
     """Whether any version of the group has the kind."""
     found = api.find(f"/apis/{group}") if group else {"versions": [{"groupVersion": "v1"}]}
     return any(api.find_kind(version["groupVersion"], kind) for version in (found or {}).get("versions", ()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.planning.plan import Plan
@@ -21,9 +20,6 @@ from gpuplan.terminal.verbs import late
 
 _plan_svg = late("gpuplan.terminal.drawing:plan_svg")
 _pool_svg = late("gpuplan.terminal.drawing:pool_svg")
-
-FOR_PEOPLE: Final = ("table", "wide", "markdown")
-"""The formats in which there is a summary, or a page of evictions: programs find these in the others."""
 
 
 def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
@@ -49,13 +45,13 @@ def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) 
 
 
 def shown_summary(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """One line for each cluster, as one of `FOR_PEOPLE`."""
+    """One line for each cluster, as ``table``, ``wide`` or ``markdown``."""
     table = summary_table(chosen)
     return _table_markdown(table) if format_ == "markdown" else table.shown(theme)
 
 
 def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """Return who can evict whom, as one of `FOR_PEOPLE`."""
+    """Return who can evict whom, as ``table``, ``wide`` or ``markdown``."""
     if format_ == "markdown":
         return _within_limit(_preemption_markdown(selection_of(plan)) for plan in chosen)
     return "\n".join(preemption_page(plan, theme) for plan in chosen)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.compiler.base.plain import sequence
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.frameworks import frameworks
 from gpuplan.compiler.manifests import parse_quantity, quantity
@@ -64,29 +65,13 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
     owner = _owner(body.get("apiVersion", ""), kind)
     for route, template in templates(body):
         pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
-        if all(map(_is_valid, _list(pod["spec"].get("containers")))):
+        if all(map(_is_valid, sequence(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
             yield from _pod_groups(plan, body, route, pod)
-    yield from _predictors(plan, body, owner, classes)
-
-
-_COMPONENTS: Final = ("predictor", "transformer", "explainer")
-
-_MARKS: Final = ("labels", "annotations")
-_OF_COMPONENTS: Final = (
-    *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling", "timeout"),
-    *("containerConcurrency", "canaryTrafficPercent", "logger", "batcher", "deploymentStrategy", *_MARKS),
-)
-"""The fields of parts beside those of pods (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
-
-
-def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping[str, int]) -> Iterator[Arrival]:
-    """Yield the pods of an InferenceService of KServe, whose parts have containers without a `spec` around them.
-
-    Labels and annotations are those of the object and of the part (`buildObjectMeta` in
-    `pkg/controller/v1beta1/inferenceservice/components/predictor.go` there). Containers that KServe makes itself, of a
-    model and its runtime, are not known here.
-    """
+    # The parts of an InferenceService of KServe have containers without a `spec` around them. Labels and
+    # annotations are those of the object and of the part (`buildObjectMeta` in
+    # `pkg/controller/v1beta1/inferenceservice/components/predictor.go` there). Containers that KServe makes
+    # itself, of a model and its runtime, are not known here.
     if body.get("kind") != "InferenceService" or not str(body.get("apiVersion")).startswith("serving.kserve.io/"):
         return
     own = _map(body.get("metadata"))
@@ -97,8 +82,18 @@ def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping
         marks = {field: {**_map(own.get(field)), **_map(part.get(field))} for field in _MARKS}
         spec = {key: value for key, value in part.items() if key not in _OF_COMPONENTS}
         pod = _pod(plan, {"apiVersion": "v1", "kind": "Pod", "metadata": marks, "spec": spec}, owner, classes)
-        if all(map(_is_valid, _list(pod["spec"].get("containers")))):
+        if all(map(_is_valid, sequence(pod["spec"].get("containers")))):
             yield Arrival(pod, ("spec", name), is_flat=True)
+
+
+_COMPONENTS: Final = ("predictor", "transformer", "explainer")
+
+_MARKS: Final = ("labels", "annotations")
+_OF_COMPONENTS: Final = (
+    *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling", "timeout"),
+    *("containerConcurrency", "canaryTrafficPercent", "logger", "batcher", "deploymentStrategy", *_MARKS),
+)
+"""The fields of parts beside those of pods (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
 
 
 def _owner(api: str, kind: str) -> tuple[str, str]:
@@ -146,7 +141,7 @@ def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping
     # Kueue does not gate pods whose owner it has held back.
     held = {(framework.api, framework.kind) for framework in known_to(plan.cluster) if framework.owns_pods}
     if plan.scheduler.suspends_jobs and owner not in held:
-        spec["schedulingGates"] = [*_list(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
+        spec["schedulingGates"] = [*sequence(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
     return {**body, "metadata": metadata, "spec": spec}
 
 
@@ -188,10 +183,6 @@ def _canonical(amount: object) -> object:
 
 def _map(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
 
 
 # --- What KAI-Scheduler makes of pods --------------------------------------------------------------------------------
@@ -263,7 +254,7 @@ def _with_one_container(body: Body) -> Iterator[tuple[str, int, Body]]:
     spec = _map(body.get("spec"))
     none: Body = {**spec, "containers": [], "initContainers": []}
     for field in _CONTAINERS:
-        for index, container in enumerate(_list(spec.get(field))):
+        for index, container in enumerate(sequence(spec.get(field))):
             yield field, index, {**body, "spec": {**none, field: [container]}}
 
 

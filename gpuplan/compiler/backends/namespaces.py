@@ -98,16 +98,9 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 body = new_object(api, "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
                 yield Manifest(folder, body, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
-                data = parameters(tenant, namespace, scheduler)
-                body = new_object("v1", "ConfigMap", f"grants-{namespace}", SYSTEM_NAMESPACE, data=data)
-                yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
-                for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
-                    # The API server sets the label and nobody can change it. Whoever applies a binding needs the right
-                    # to read ConfigMaps in `gpuplan-system`: the API server asks for it.
-                    here = {"matchLabels": {_NAME_LABEL: namespace}}
-                    read = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
-                    body = admission_binding(f"{policy}-{namespace}", policy, here, read)
-                    yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
+                # The API server sets the label and nobody can change it.
+                here = {"matchLabels": {_NAME_LABEL: namespace}}
+                yield from _grants(of, folder, f"-{namespace}", here)
 
 
 def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
@@ -116,26 +109,31 @@ def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
     No name of a namespace has a dot, so that none of the objects of those is called so. Their level of Pod Security is
     up to whoever makes them; so an admission policy of ours holds them to `baseline` all the same.
     """
-    pools, of = about(*(quota.pool for quota in tenant.quotas)), _Traces(plan, tenant, None)
-    folder, whose, name = Stage.SCHEDULING.value, about(tenant), f"grants.{tenant.name}"
-    data = parameters(tenant, None, plan.scheduler)
-    body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=data)
-    yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
+    of, own = _Traces(plan, tenant, None), sorted(tenant.spec.namespaces)
     others = given(
         matchLabels={TENANT_LABEL: tenant.name},
-        matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": sorted(tenant.spec.namespaces)}]
-        if tenant.spec.namespaces
-        else None,
+        matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": own}] if own else None,
     )
-    policies = (GRANTS_POLICY, QUEUES_POLICY) if plan.scheduler.has_queues else (GRANTS_POLICY,)
-    for policy in policies:
-        binding = admission_binding(
-            f"{policy}.{tenant.name}", policy, others, {"name": name, "namespace": SYSTEM_NAMESPACE}
-        )
-        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, policy))
+    yield from _grants(of, Stage.SCHEDULING.value, f".{tenant.name}", others)
     if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
         binding = admission_binding(f"{POD_SECURITY_POLICY}.{tenant.name}", POD_SECURITY_POLICY, others)
-        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, POD_SECURITY_POLICY))
+        trace = partial(of.policy_binding, POD_SECURITY_POLICY)
+        yield Manifest(Stage.SCHEDULING.value, binding, about=about(tenant), trace=trace)
+
+
+def _grants(of: _Traces, folder: str, suffix: str, selector: Mapping[str, Any]) -> Iterator[Manifest]:
+    """Yield the parameters of a tenant's policies in some namespaces, and the bindings of these policies to them.
+
+    Whoever applies a binding needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
+    """
+    tenant, scheduler, name = of.tenant, of.plan.scheduler, f"grants{suffix}"
+    body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=parameters(tenant, of.name, scheduler))
+    subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
+    yield Manifest(folder, body, about=subjects, trace=of.parameters)
+    for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
+        read = {"name": name, "namespace": SYSTEM_NAMESPACE}
+        body = admission_binding(f"{policy}{suffix}", policy, selector, read)
+        yield Manifest(folder, body, about=about(tenant), trace=partial(of.policy_binding, policy))
 
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -216,9 +214,6 @@ def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
     for member in tenant.spec.members:
         found.setdefault(role_of(member), set()).add(account_of(member))
     return {role: sorted(found[role]) for role in sorted(found)}
-
-
-# --- Admission ---------------------------------------------------------------------------------------------------
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

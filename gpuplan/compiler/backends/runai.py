@@ -10,7 +10,7 @@ order. Field names were read in its API reference of release 3.0
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from functools import partial
 from typing import Any, Final
@@ -36,7 +36,7 @@ from gpuplan.compiler.manifests.provenance import (
     ordered,
 )
 from gpuplan.compiler.planning import sources
-from gpuplan.compiler.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.compiler.planning.amounts import ComputeShare, as_number, shares_in_pool
 from gpuplan.compiler.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.compiler.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.compiler.planning.projects import (
@@ -231,13 +231,9 @@ def _gpu(tenant: Tenant, grant: Grant) -> dict[str, Any]:
     """Return the numbers of a grant. Without a weight there is no surplus, and so no more than the guarantee."""
     weight = tenant.surplus_weight
     if weight == 0:
-        return {"deserved": _number(grant.deserved), "limit": _number(grant.deserved)}
-    limit = None if grant.limit is None else _number(grant.limit)
-    return {"deserved": _number(grant.deserved), "limit": limit, "overQuotaWeight": _number(Ratio(weight))}
-
-
-def _number(amount: Ratio) -> int | float:
-    return int(amount) if amount.denominator == 1 else float(amount)
+        return {"deserved": as_number(grant.deserved), "limit": as_number(grant.deserved)}
+    limit = None if grant.limit is None else as_number(grant.limit)
+    return {"deserved": as_number(grant.deserved), "limit": limit, "overQuotaWeight": as_number(Ratio(weight))}
 
 
 # --- Guide -------------------------------------------------------------------------------------------------------
@@ -306,7 +302,15 @@ def _trace_department(plan: Plan, whole: Department) -> Routes:
     yield ("name",), sources.named(whole.tenant)
     yield from _trace_rules(whole.tenant)
     quotas = plan.tree.together[whole.tenant.name]
-    yield from below(("resources",), _trace_resources(plan, whole.tenant, _whole_numbers(plan, whole.tenant, quotas)))
+    # Quotas of others are there by their parents.
+    holders = {quota.at: holder for holder in plan.tenants for quota in holder.quotas}
+    numbers = []
+    for quota in quotas:
+        path = plan.tree.path(holders[quota.at])
+        below_it = chosen(*(part.at / "parent" for part in path if part is not whole.tenant))
+        guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
+        numbers.append((quota, (guaranteed, (*copied(sources.limit_of(quota)), *below_it))))
+    yield from below(("resources",), _trace_resources(plan, whole.tenant, numbers))
 
 
 def _trace_project(plan: Plan, part: Project) -> Routes:
@@ -335,18 +339,6 @@ _Numbers = tuple[Links, Links]
 """The links of the units of a quota that are guaranteed, and those of its limit."""
 
 
-def _whole_numbers(plan: Plan, tenant: Tenant, quotas: Iterable[Quota]) -> list[tuple[Quota, _Numbers]]:
-    """Return the links of quotas, also of those that are there by their parents."""
-    holders = {quota.at: holder for holder in plan.tenants for quota in holder.quotas}
-    numbers = []
-    for quota in quotas:
-        path = plan.tree.path(holders[quota.at])
-        below_it = chosen(*(part.at / "parent" for part in path if part is not tenant))
-        guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
-        numbers.append((quota, (guaranteed, (*copied(sources.limit_of(quota)), *below_it))))
-    return numbers
-
-
 def _trace_resources(
     plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, _Numbers]], namespace: str | None = None
 ) -> Routes:
@@ -369,8 +361,7 @@ def _trace_resources(
     rank = tenant.spec.surplus.rank
     nearer = [other for other in plan.tenants if min(rank, 0) <= other.spec.surplus.rank <= max(rank, 0)]
     yield (ANY, "rank"), chosen(*(other.at / "surplus" / "rank" for other in nearer if rank))
-    names = map(sources.name_of, plan.pools) if len(plan.pools) > 1 else ()
-    moved = ordered(*names)
+    moved = ordered(*map(sources.name_of, plan.pools)) if len(plan.pools) > 1 else ()
     for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit"), ("cpu",), ("memory",)):
         yield (ANY, *route), moved
 
@@ -425,10 +416,5 @@ def _trace_guide(plan: Plan, requests: Sequence[Request]) -> Routes:
         yield (number,), (*sources.named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
     notes = (number for number, line in enumerate(lines) if line.startswith(_TOPOLOGY_NOTE))
     for number, pool in zip(notes, (pool for pool in plan.pools if pool.spec.topology), strict=True):
-        yield (
-            (number,),
-            (
-                *sources.named(pool),
-                *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology)))),
-            ),
-        )
+        levels = copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology))))
+        yield (number,), (*sources.named(pool), *levels)

@@ -123,15 +123,14 @@ def is_yaml(value: str) -> bool:
 Body = Mapping[str, Any]
 
 
-def value_of(body: Body | None, route: Iterable[str], default: object = None) -> object:
+def value_of(body: object, route: Iterable[str], default: object = None) -> object:
     """Return the value at the end of a route, or the default."""
-    found: object = body
     for key in route:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return default if found is None else found
+        body = body.get(key) if isinstance(body, Mapping) else None
+    return default if body is None else body
 
 
-def section(body: Body | None, *route: str) -> Body:
+def section(body: object, *route: str) -> Body:
     """Return the mapping at the end of a route, or an empty one."""
     found = value_of(body, route)
     return found if isinstance(found, Mapping) else {}

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog.loading import facts
 from gpuplan.compiler.catalog.operators import Version, nearest_line, parse_version, reads_key
@@ -74,10 +75,7 @@ class Setup(Value, eq=False):
     traits: frozenset[str] = frozenset()
 
     def value(self, key: str) -> object:
-        found: object = self.settings
-        for part in key.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return found
+        return value_of(self.settings, key.split("."))
 
     def is_on(self, key: str, *, default: bool) -> bool:
         found = self.value(key)

@@ -371,7 +371,10 @@ class Ladder:
 
 def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     """Yield the classes by which pods of one tenant evict those of another for what is contended."""
-    keys = contended(plan) | _contended_nodes(plan)
+    # Of pools that do not say what their nodes have nobody can tell.
+    keys = contended(plan) | frozenset(
+        (pool.name, counted.value) for pool in plan.pools for counted in Counted if capacity(pool, counted) is not None
+    )
     victims: dict[str, set[str]] = {}
     for eviction in evictions(plan) if keys else ():
         is_contended = eviction.counted is None or Condition.POOL_FULL in eviction.when
@@ -385,13 +388,6 @@ def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     for found in plan.priority_classes:
         if names := victims.get(found.name):
             yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(sorted(names))}")
-
-
-def _contended_nodes(plan: Plan) -> frozenset[UnitKey]:
-    """CPU and memory of pools that say what their nodes have: of others nobody can tell."""
-    return frozenset(
-        (pool.name, counted.value) for pool in plan.pools for counted in Counted if capacity(pool, counted) is not None
-    )
 
 
 def _evictable(plan: Plan) -> Iterator[Use]:

@@ -47,12 +47,7 @@ def node_in_two_pools(plan: Plan) -> Iterator[Finding]:
     for (name, pool, at), (_, owner, other_at) in repeats(_listed(plan), itemgetter(0)):
         if owner is not pool:
             yield _shared(name, pool, at, owner, other_at)
-    yield from _names_that_match(plan)
-    yield from _patterns_that_meet(plan)
-
-
-def _names_that_match(plan: Plan) -> Iterator[Finding]:
-    """Find the first listed name of each other pool that a pattern matches. Only names with its prefix are tried."""
+    # The first listed name of each other pool that a pattern matches. Only names with its prefix are tried.
     listed = sorted(_listed(plan), key=lambda each: (each[0], each[1].name))
     for pool, pattern in _patterns(plan):
         met: set[str] = set()
@@ -62,6 +57,7 @@ def _names_that_match(plan: Plan) -> Iterator[Finding]:
             if other.name not in met and pattern.matches(name):
                 met.add(other.name)
                 yield _shared(name, pool, _pattern_at(pool), other, at)
+    yield from _patterns_that_meet(plan)
 
 
 def _listed(plan: Plan) -> Iterator[tuple[str, Pool, Origin]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
-from gpuplan.compiler.base.plain import inside
+from gpuplan.compiler.base.plain import inside, items, value_of
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.catalog.schedulers import release_read
@@ -149,10 +149,9 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
 
 def _transformed(plan: Plan, at: Origin, resources: object) -> Iterator[Finding]:
     """Find transformations of what quotas count. What Kueue counts of claims comes after, and can only be added to."""
-    listed = resources.get("transformations") if isinstance(resources, Mapping) else None
     asked = (*gpu_resources(plan), *(item.value for item in plan.compute_trees))
     counted = {*asked, *(str(mapping["name"]) for mapping in device_class_mappings(plan))}
-    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+    for index, item in enumerate(items(value_of(resources, ("transformations",)))):
         if not isinstance(item, Mapping):
             continue
         name, outputs = item.get("input"), item.get("outputs")
@@ -182,9 +181,7 @@ def _excluded(plan: Plan, more: Mapping[str, object]) -> Iterator[tuple[int, str
         *(str(mapping["name"]) for mapping in device_class_mappings(plan)),
         *(item.value for item in plan.compute_trees),
     )
-    resources = more.get("resources")
-    listed = resources.get("excludeResourcePrefixes") if isinstance(resources, Mapping) else None
-    for index, prefix in enumerate(listed if isinstance(listed, list) else ()):
+    for index, prefix in enumerate(items(value_of(more, ("resources", "excludeResourcePrefixes")))):
         name = next((name for name in counted if isinstance(prefix, str) and name.startswith(prefix)), None)
         if name is not None:
             yield index, prefix, name

@@ -30,7 +30,7 @@ from gpuplan.compiler.delivery.argocd_root import (
 from gpuplan.compiler.delivery.argocd_traces import Traces
 from gpuplan.compiler.delivery.charts import Chart, chart_of, charts
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
-from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
+from gpuplan.compiler.manifests import HEADER, File, Manifest, identity_of, to_yaml
 from gpuplan.compiler.manifests.kinds import find_kind, known_kinds
 from gpuplan.compiler.manifests.kustomization import Apart
 from gpuplan.compiler.planning.apis import find_chart, lacks_kind
@@ -123,32 +123,8 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
         written.update(identity_of(body) for body in extra if isinstance(body, Mapping))
     elsewhere = (space for chart in charts(plan) for space in (chart.namespace, *chart.elsewhere))
     namespaces = {plan.cluster.gpu_operator.namespace, *elsewhere, *(item.namespace for item in written)} - {""}
-    spec: dict[str, Any] = {
-        "description": f"GPU configuration of the cluster {plan.cluster.name}",
-        "sourceRepos": [argocd.spec.repo_url, *(chart.source for chart in charts(plan))],
-        "destinations": [_destination(argocd, namespace) for namespace in sorted(namespaces)],
-        **_whitelists(plan, written),
-    }
-    if windows := list(_sync_windows(plan, {folder.path for folder in folders})):
-        spec["syncWindows"] = windows
-    return {
-        "apiVersion": "argoproj.io/v1alpha1",
-        "kind": "AppProject",
-        "metadata": {
-            **metadata(argocd, argocd.project, {SYNC_WAVE: "-10"}),
-            # Without the project no Application could be removed in order any more.
-            "finalizers": [RESOURCES_FINALIZER],
-        },
-        "spec": spec,
-    }
-
-
-def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[dict[str, str]]]:
-    """Return the kinds that may be written, those without a namespace first; Namespaces one by one.
-
-    Kinds that outlive the policy stay allowed when the last object of theirs is gone from it, as far as the cluster has
-    them.
-    """
+    # Kinds that outlive the policy stay allowed when the last object of theirs is gone from it, as far as the
+    # cluster has them.
     kinds: dict[bool, set[KindName]] = {False: {(rules_group(plan.cluster), "NodeFeatureRule")}, True: set()}
     for identity in written:  # those that name no namespace are applied in that of their Application
         name = (identity.group, identity.kind)
@@ -163,10 +139,25 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
         kinds[False] |= chart.kinds.cluster
         kinds[True] |= chart.kinds.namespaced
         names.update(chart.creates)
-    namespaces = [{"group": "", "kind": "Namespace", "name": name} for name in sorted(names)]
-    return {
-        "clusterResourceWhitelist": [*namespaces, *_entries(kinds[False] - {_NAMESPACE})],
+    allowed = [{"group": "", "kind": "Namespace", "name": name} for name in sorted(names)]
+    spec: dict[str, Any] = {
+        "description": f"GPU configuration of the cluster {plan.cluster.name}",
+        "sourceRepos": [argocd.spec.repo_url, *(chart.source for chart in charts(plan))],
+        "destinations": [_destination(argocd, namespace) for namespace in sorted(namespaces)],
+        "clusterResourceWhitelist": [*allowed, *_entries(kinds[False] - {_NAMESPACE})],
         "namespaceResourceWhitelist": _entries(kinds[True]),
+    }
+    if windows := list(_sync_windows(plan, {folder.path for folder in folders})):
+        spec["syncWindows"] = windows
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": {
+            **metadata(argocd, argocd.project, {SYNC_WAVE: "-10"}),
+            # Without the project no Application could be removed in order any more.
+            "finalizers": [RESOURCES_FINALIZER],
+        },
+        "spec": spec,
     }
 
 

@@ -50,7 +50,16 @@ def render(plan: Plan, folders: Sequence[Folder], find_whys: FindWhys = tuple) -
             trace = partial(of.kustomization, applier, others, body)
             yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     for chart in charts(plan):
-        repository = _repository(plan, flux, chart)
+        repository = {
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "HelmRepository",
+            "metadata": _helm_metadata(plan, flux, chart),
+            "spec": {
+                **({"type": "oci"} if chart.is_in_registry else {}),
+                "interval": flux.spec.interval,
+                "url": chart.repository,
+            },
+        }
         yield Manifest("", repository, about=cluster, trace=partial(of.repository, chart))
         yield Manifest("", _release(plan, flux, chart), about=cluster, trace=partial(of.release, chart))
 
@@ -306,19 +315,6 @@ so that `serverSideApply: false` is not enough.
 
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
 """An annotation against an uninstall with every driver when a HelmRelease is deleted: that is not for a sync to do."""
-
-
-def _repository(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
-    return {
-        "apiVersion": "source.toolkit.fluxcd.io/v1",
-        "kind": "HelmRepository",
-        "metadata": _helm_metadata(plan, flux, chart),
-        "spec": {
-            **({"type": "oci"} if chart.is_in_registry else {}),
-            "interval": flux.spec.interval,
-            "url": chart.repository,
-        },
-    }
 
 
 def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:

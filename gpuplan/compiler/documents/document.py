@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Location, Origin, Path, Position, SourceFile, Span
+from gpuplan.compiler.base.plain import text, value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.documents.tree import Node, find_node, read_tree
 
@@ -43,11 +44,9 @@ class Document:
         self.data = data
         self.layers = layers
         self.reading = reading
-        body = data if isinstance(data, dict) else {}
-        self.kind = _text(body.get("kind"))
-        metadata = body.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        self.name = _text(name)
+        self.kind = text(value_of(data, ("kind",)))
+        name = value_of(data, ("metadata", "name"))
+        self.name = text(name)
         self.is_named = isinstance(name, str)
 
     def __repr__(self) -> str:
@@ -145,10 +144,6 @@ class Spot(Value):
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 (one place, whatever is asked)
         return self.location
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _get(data: object, path: Path) -> tuple[bool, object]:

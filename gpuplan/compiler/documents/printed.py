@@ -40,18 +40,14 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
             )
             return (), (SYNTAX_ERROR.report(finding),)
     if len(content) > MAX_BYTES:
-        return (), (_too_large(name),)
+        finding = Finding(
+            Origin(WholeFile(SourceFile(name, ""))),
+            f"YAML is larger than {MAX_BYTES // 2**20} MiB",
+            help="collect it as JSON, which may be larger: `-o json` in place of `-o yaml`",
+        )
+        return (), (TOO_LARGE.report(finding),)
     documents, unread = read_bytes(name, content)
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
-
-
-def _too_large(name: str) -> Diagnostic:
-    finding = Finding(
-        Origin(WholeFile(SourceFile(name, ""))),
-        f"YAML is larger than {MAX_BYTES // 2**20} MiB",
-        help="collect it as JSON, which may be larger: `-o json` in place of `-o yaml`",
-    )
-    return TOO_LARGE.report(finding)
 
 
 def read_plain(name: str, text: str) -> tuple[tuple[Printed, ...], tuple[Diagnostic, ...]]:

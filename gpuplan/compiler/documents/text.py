@@ -30,7 +30,20 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
     try:
         return SourceFile(path, raw.decode("utf-8-sig")), None
     except UnicodeDecodeError as error:
-        return _undecodable(path, raw, error.start)
+        encoding = _UTF16_MARKS.get(raw[:2])
+        if encoding:
+            file = SourceFile(path, raw[2:].decode(encoding, "replace"))
+            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help="save it as UTF-8")
+            return file, NOT_TEXT.report(finding)
+        file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
+        place = len(raw[: error.start].decode("utf-8-sig"))
+        finding = Finding(
+            at=Spot(Location(file, span_of(file.text, place, place + 1))).origin,
+            message=f"byte 0x{raw[error.start]:02X} is not UTF-8",
+            label="not UTF-8",
+            help="save the file as UTF-8",
+        )
+        return file, NOT_TEXT.report(finding)
 
 
 def check_text(file: SourceFile) -> Diagnostic | None:
@@ -77,20 +90,3 @@ def _unprintable(file: SourceFile, match: re.Match[str]) -> Diagnostic:
         help="remove it" if unicodedata.category(match[0]) == "Cs" else f'remove it, or write `"{escape}"`',
     )
     return NOT_TEXT.report(finding)
-
-
-def _undecodable(path: str, raw: bytes, offset: int) -> tuple[SourceFile, Diagnostic]:
-    encoding = _UTF16_MARKS.get(raw[:2])
-    if encoding:
-        file = SourceFile(path, raw[2:].decode(encoding, "replace"))
-        finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help="save it as UTF-8")
-        return file, NOT_TEXT.report(finding)
-    file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
-    place = len(raw[:offset].decode("utf-8-sig"))
-    finding = Finding(
-        at=Spot(Location(file, span_of(file.text, place, place + 1))).origin,
-        message=f"byte 0x{raw[offset]:02X} is not UTF-8",
-        label="not UTF-8",
-        help="save the file as UTF-8",
-    )
-    return file, NOT_TEXT.report(finding)

@@ -360,7 +360,10 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
     keeps_others = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
     if is_closed and schema.get("type") == "object" and not keeps_others:
         strict |= {"properties": strict.get("properties", {}), "additionalProperties": False}
-    strict["required"] = _required(schema)
+    # Fields that the API server fills in before it looks need not be there.
+    properties = schema.get("properties", {})
+    required = [name for name in schema.get("required", ()) if "default" not in properties.get(name, {})]
+    strict["required"] = [*required, *_TYPE_META] if schema.get("x-kubernetes-embedded-resource") else required
     strict |= _rules(schema)
     # A bound outside of the range is a flag beside the bound in a definition, and the bound itself in JSON Schema.
     for bound, flag in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
@@ -427,10 +430,3 @@ def _kubernetes_types(schema: Schema) -> dict[str, Any]:
         if "enum" in schema:
             types["enum"] = [None, *schema["enum"]]
     return types
-
-
-def _required(schema: Schema) -> list[str]:
-    """The fields that must be there, but for those that the API server fills in before it looks."""
-    properties = schema.get("properties", {})
-    required = [name for name in schema.get("required", ()) if "default" not in properties.get(name, {})]
-    return [*required, *_TYPE_META] if schema.get("x-kubernetes-embedded-resource") else required

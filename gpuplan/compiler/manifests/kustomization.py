@@ -43,15 +43,6 @@ def list_folders(
         folders[folder].append(name)
     for folder in others:
         folders[folder]
-    _link_to_parents(folders)
-    if apart and apart.folder in folders:
-        folders[""].remove(apart.folder)
-    for entries in folders.values():
-        entries.sort()
-    return dict(sorted(folders.items()))
-
-
-def _link_to_parents(folders: defaultdict[str, list[str]]) -> None:
     waiting = [folder for folder in folders if folder]
     while waiting:
         folder = waiting.pop()
@@ -59,6 +50,11 @@ def _link_to_parents(folders: defaultdict[str, list[str]]) -> None:
         if parent not in folders:
             waiting.append(parent)
         folders[parent].append(name)
+    if apart and apart.folder in folders:
+        folders[""].remove(apart.folder)
+    for entries in folders.values():
+        entries.sort()
+    return dict(sorted(folders.items()))
 
 
 def kustomization_text(

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.manifests.provenance import Trace
@@ -58,12 +59,9 @@ class Identity(NamedTuple):
 
 def identity_of(body: object) -> Identity:
     """That of an object as people may have written it: empty where something is missing."""
-    found = body if isinstance(body, Mapping) else {}
-    inner = found.get("metadata")
-    metadata = inner if isinstance(inner, Mapping) else {}
-    group = str(found.get("apiVersion", "")).rpartition("/")[0]
-    namespace, name = (str(metadata.get(key, "")) for key in ("namespace", "name"))
-    return Identity(group, str(found.get("kind", "")), namespace, name)
+    gvk, metadata = gvk_of(body), value_of(body, ("metadata",))
+    found = metadata if isinstance(metadata, Mapping) else {}
+    return Identity(gvk.group, gvk.kind, str(found.get("namespace", "")), str(found.get("name", "")))
 
 
 def gvk_of(body: object) -> Gvk:

@@ -28,7 +28,10 @@ def misfits(spec: Mapping[str, Any], *, ends: bool) -> Iterator[Misfit]:
     for pattern, judge in _RULES:
         for route, value in _parts(spec, pattern):
             yield from (found._replace(route=(*route, *found.route)) for found in judge(value))
-    yield from _dns(spec)
+    config = spec.get("dnsConfig")
+    if spec.get("dnsPolicy") == "None" and not (isinstance(config, Mapping) and config.get("nameservers")):
+        message = "`None` needs a server to ask"
+        yield Misfit(("dnsPolicy",), message, "add `dnsConfig: {nameservers: [...]}`, or leave it out")
     yield from _mounts(spec)
     yield from _twice(_parts(spec, ("initContainers|containers", "", "name")), "container")
     for route, container in _parts(spec, (_EVERY, "")):
@@ -202,13 +205,6 @@ _RULES: Final[tuple[tuple[Path, _Judge], ...]] = (
 
 
 # --- Parts that need another -------------------------------------------------------------------------------------
-
-
-def _dns(spec: Mapping[str, Any]) -> Iterator[Misfit]:
-    config = spec.get("dnsConfig")
-    if spec.get("dnsPolicy") == "None" and not (isinstance(config, Mapping) and config.get("nameservers")):
-        message = "`None` needs a server to ask"
-        yield Misfit(("dnsPolicy",), message, "add `dnsConfig: {nameservers: [...]}`, or leave it out")
 
 
 def _mounts(spec: Mapping[str, Any]) -> Iterator[Misfit]:

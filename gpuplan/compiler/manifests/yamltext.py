@@ -61,7 +61,7 @@ def _emit_mapping(out: list[str], mapping: Mapping[str, object], line: str) -> N
     if not mapping:
         out.append(" {}")
     for key, value in mapping.items():
-        out.append(line + (_KEYS[key] or _long_key(key, line)))
+        out.append(line + (_KEYS[key] or f"? {_double_quoted(key)}{line}:"))
         if type(value) is str:  # the exact types first: they are nearly all there is
             out.append(_VALUES[value] or _block(value, line + "  "))
         elif type(value) is dict:
@@ -109,17 +109,13 @@ def _constant(value: object) -> str:
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
-        return _float(value)
+        if not math.isfinite(value):
+            raise ValueError(f"Kubernetes has no number {value!r}")
+        mantissa, exponent, power = repr(float(value)).partition("e")
+        if exponent and "." not in mantissa:
+            mantissa += ".0"  # YAML 1.1 reads 1e+16 as a string
+        return mantissa + exponent + power
     raise TypeError(f"YAML text of a {type(value).__name__}: {value!r}")
-
-
-def _float(value: float) -> str:
-    if not math.isfinite(value):
-        raise ValueError(f"Kubernetes has no number {value!r}")
-    mantissa, exponent, power = repr(float(value)).partition("e")
-    if exponent and "." not in mantissa:
-        mantissa += ".0"  # YAML 1.1 reads 1e+16 as a string
-    return mantissa + exponent + power
 
 
 @lru_cache(maxsize=4096)
@@ -132,10 +128,6 @@ def _block(text: str, line: str) -> str:
     indentation = "2" if body.lstrip("\n")[0] == " " else ""  # else the first line would set it
     lines = (line + part if part else "\n" for part in body.split("\n"))
     return f" |{indentation}{chomping}{''.join(lines)}" + "\n" * (ends - 1)
-
-
-def _long_key(key: str, line: str) -> str:
-    return f"? {_double_quoted(key)}{line}:"
 
 
 def _double_quoted(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
@@ -26,7 +26,16 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
     """
     ends = [change for change in changes.changes if change.reason is Reason.LINE_ENDS]
     if ends:
-        yield _line_ends(ends, out, is_error=check)
+        # One cause has changed all of them: one finding is enough.
+        more = f" and {len(ends) - 1} more files have" if len(ends) > 1 else " has"
+        finding = Finding(
+            Origin(WholeFile(SourceFile(f"{out}/{ends[0].path}", ""))),
+            f"`{out}/{ends[0].path}`{more} CRLF line ends, where gpuplan wrote LF",
+            notes=("git changes line ends where `core.autocrlf` or an attribute `text` or `eol` says so",),
+            help=f"write `{out}/** -text` into .gitattributes, run `gpuplan build`, and commit both",
+            severity=None if check else Severity.WARNING,
+        )
+        yield LINE_ENDS.report(finding)
     for change in changes.changes:
         if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
             yield _report(changes, change, out)
@@ -36,19 +45,6 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
             message = f"`{out}/{path}` was left behind by a build that was killed"
             yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
         yield from _unrecorded(changes, out)
-
-
-def _line_ends(changes: Sequence[FileChange], out: str, *, is_error: bool) -> Diagnostic:
-    """Return one finding for all of them, for one cause has changed them all."""
-    more = f" and {len(changes) - 1} more files have" if len(changes) > 1 else " has"
-    finding = Finding(
-        Origin(WholeFile(SourceFile(f"{out}/{changes[0].path}", ""))),
-        f"`{out}/{changes[0].path}`{more} CRLF line ends, where gpuplan wrote LF",
-        notes=("git changes line ends where `core.autocrlf` or an attribute `text` or `eol` says so",),
-        help=f"write `{out}/** -text` into .gitattributes, run `gpuplan build`, and commit both",
-        severity=None if is_error else Severity.WARNING,
-    )
-    return LINE_ENDS.report(finding)
 
 
 def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:

@@ -108,7 +108,10 @@ def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
         raise ValueError(f"{changes.conflicts[0].path} {changes.conflicts[0].reason}")
     if changes.is_clean:
         return
-    _refuse_mounts(root, changes)
+    # No name leads from one file system to another: refuse that before anything is written.
+    for mount in changes.mounts:
+        if mount == STATE or any(change.path.startswith(f"{mount}/") for change in changes.changes):
+            raise _on_another_device(root / mount)
     with as_trouble(root):
         tree = _Tree(root)
         try:
@@ -116,13 +119,6 @@ def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
         except (OSError, KeyboardInterrupt):
             tree.discard(TEMPORARY)
             raise
-
-
-def _refuse_mounts(root: Path, changes: ChangeSet) -> None:
-    """Raise an error before anything is written: no name leads from one file system to another."""
-    for mount in changes.mounts:
-        if mount == STATE or any(change.path.startswith(f"{mount}/") for change in changes.changes):
-            raise _on_another_device(root / mount)
 
 
 def _apply(tree: _Tree, changes: ChangeSet) -> None:

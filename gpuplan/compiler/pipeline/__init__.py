@@ -111,7 +111,15 @@ def build(
     """
     root, crds = Path(root), None if crds is None else Path(crds)
     repository = load(root, clusters)
-    _keep_apart(repository, out)
+    # The next run would take the output for policies.
+    for cluster in repository.clusters:
+        target = normpath(f"{out}/{cluster}")
+        for folder in repository.folders:
+            if f"{target}/".startswith(f"{folder}/"):
+                raise GpuplanError(
+                    f"`{target}/` would be written into `{folder}/`, from where policies are read",
+                    "name a folder that holds nothing else, such as `--out out`",
+                )
     diagnostics = _check(repository)
     if out != OUT:
         diagnostics += find_embedded(DiskTree(root), (out,))
@@ -135,18 +143,6 @@ def build(
 def report_on(repository: Repository) -> Report:
     """Judge a repository that was read, but for what kustomize would make of it."""
     return _report(repository, _check(repository))
-
-
-def _keep_apart(repository: Repository, out: str) -> None:
-    """Refuse to write where policies are read from: the next run would take the output for policies."""
-    for cluster in repository.clusters:
-        target = normpath(f"{out}/{cluster}")
-        for folder in repository.folders:
-            if f"{target}/".startswith(f"{folder}/"):
-                raise GpuplanError(
-                    f"`{target}/` would be written into `{folder}/`, from where policies are read",
-                    "name a folder that holds nothing else, such as `--out out`",
-                )
 
 
 def _check(repository: Repository) -> list[Diagnostic]:

@@ -169,7 +169,10 @@ class _Loader:
         unread = [item for item in found if item.rule in UNREAD]
         if unread:
             self.unread.add(folder)
-        if _is_opaque(unread, documents):
+        # Nobody knows which documents of the folder could not be read, or what a document is about.
+        lost = [document for document in documents if document.reading is Reading.LOST]
+        missing = [item for item in unread if item.rule is not DUPLICATE_KEY]
+        if len(missing) > len(lost) or any(not document.is_whole and not document.name for document in documents):
             self.opaque.add(folder)
         for document in documents:
             self.files.setdefault(document.file.path, document.file)
@@ -290,13 +293,6 @@ class _Loader:
             # Beside a Component of the whole stage, other folders are what that one is made of.
             found += (part for part in parts if folder not in kinds or part.kind == COMPONENT_KIND)
         return tuple(found)
-
-
-def _is_opaque(unread: Sequence[Diagnostic], documents: Iterable[Document]) -> bool:
-    """Whether nobody knows which documents of a folder could not be read, or what a document is about."""
-    lost = [document for document in documents if document.reading is Reading.LOST]
-    missing = [item for item in unread if item.rule is not DUPLICATE_KEY]
-    return len(missing) > len(lost) or any(not document.is_whole and not document.name for document in documents)
 
 
 def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:

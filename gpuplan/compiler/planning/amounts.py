@@ -32,6 +32,11 @@ def amount_text(counted: Counted, amount: int) -> str:
             return quantity(amount)
 
 
+def as_number(amount: Ratio) -> int | float:
+    """Return the nearest number that JSON and YAML can hold, a 64-bit float."""
+    return amount.numerator if amount.denominator == 1 else float(amount)
+
+
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 

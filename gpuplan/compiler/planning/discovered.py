@@ -82,19 +82,6 @@ PAUSING_LABELS: Final = regex(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feat
 (`pkg/mig/reconfigure` in NVIDIA/mig-parted.)
 """
 
-# --- Node Feature Discovery --------------------------------------------------------------------------------------
-
-NODE_OF_FEATURES_LABEL: Final = "nfd.node.kubernetes.io/node-name"
-"""The label of a NodeFeature that names its node."""
-
-PCI_LABEL: Final = regex(
-    r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de_([0-9a-f]{4})(?:_[0-9a-f_]*)?\.present"
-)
-"""The label of NVIDIA's devices if NFD names them by more than class and vendor (`deviceLabelFields` of source `pci`).
-
-Its group is the device's id.
-"""
-
 # --- The kubelet, clouds and autoscalers -------------------------------------------------------------------------
 
 HOST_LABEL: Final = "kubernetes.io/hostname"

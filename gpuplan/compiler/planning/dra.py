@@ -112,7 +112,15 @@ def broken_promises(plan: Plan, count: CountOf) -> Iterator[Promise]:
     for pool in dynamic_pools(plan):
         used, promised = _in_use(plan, pool, count), _in_use(plan, pool, guarantee_of)
         for unit in pool.units:
-            guaranteed, others = promised[unit.name], _beyond_guarantee(plan, pool, unit, count)
+            # The most that other tenants have of the unit beyond their guarantees while one with a
+            # guarantee waits.
+            own = [*_quotas(plan, pool, unit.name)]
+            beyond = [
+                _sum([item for item in own if item is not waiting], lambda quota: _beyond(quota, count), unit.capacity)
+                for waiting in own
+                if waiting[1].guaranteed
+            ]
+            guaranteed, others = promised[unit.name], max(beyond, default=0)
             if not guaranteed or guaranteed > unit.capacity:  # more than there is, which is reported for itself
                 continue
             certain = _certain(pool, unit, used, guaranteed, others)
@@ -152,17 +160,6 @@ def _blockade(
 def _in_use(plan: Plan, pool: Pool, count: CountOf) -> Mapping[str, int]:
     """Return how much of each unit tenants have together, which is never more than there can be."""
     return {unit.name: _sum(_quotas(plan, pool, unit.name), count, unit.capacity) for unit in pool.units}
-
-
-def _beyond_guarantee(plan: Plan, pool: Pool, unit: Unit, count: CountOf) -> int:
-    """Return the most that other tenants have of the unit beyond their guarantees while one with a guarantee waits."""
-    own = [*_quotas(plan, pool, unit.name)]
-    beyond = [
-        _sum([item for item in own if item is not waiting], lambda quota: _beyond(quota, count), unit.capacity)
-        for waiting in own
-        if waiting[1].guaranteed
-    ]
-    return max(beyond, default=0)
 
 
 def _beyond(quota: Quota, count: CountOf) -> Amount | None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import mappings, section, value_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.exporters import ExporterTrait, exporter_traits
 from gpuplan.compiler.catalog.openshift import UPSTREAM_RULES, nfd_operator
@@ -76,8 +77,7 @@ def group_of(plan: Plan, pool: Pool | None) -> str:
 
 def kernel_modules(operator: GpuOperator) -> str:
     """Return the kernel modules of nodes whose pool does not choose any, from the values, which may hold any text."""
-    driver = operator.spec.values.get("driver")
-    stated = driver.get("kernelModuleType") if isinstance(driver, Mapping) else None
+    stated = value_of(operator.spec.values, ("driver", "kernelModuleType"))
     return str(stated) if stated else KernelModules.AUTO.value
 
 
@@ -206,8 +206,7 @@ def _device_lists(operator: GpuOperator) -> str:
 
 
 def _has_cdi(operator: GpuOperator) -> bool:
-    cdi = _values(operator).get("cdi")
-    own = cdi.get("enabled") if isinstance(cdi, Mapping) else None
+    own = value_of(_values(operator), ("cdi", "enabled"))
     return nearest_line(operator.version).cdi["enabled"] if own is None else own is True
 
 
@@ -215,10 +214,8 @@ def _variable(operator: GpuOperator, operand: str, name: str) -> str | None:
     """Return the value of a variable by the policy's own settings. The last of a name counts, as in the operator."""
     if operator.spec.install is not Install.EXTERNAL and operand == TOOLKIT and name in operator.spec.env.toolkit:
         return operator.spec.env.toolkit[name]
-    part = _values(operator).get(operand)
-    listed = part.get("env") if isinstance(part, Mapping) else None
-    items = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
-    found = [str(item.get("value", "")) for item in items if item.get("name") == name]
+    listed = mappings(value_of(_values(operator), (operand, "env")))
+    found = [str(item.get("value", "")) for item in listed if item.get("name") == name]
     return found[-1] if found else None
 
 
@@ -307,9 +304,7 @@ def exporter_fields(plan: Plan) -> dict[str, bool]:
 
 def _exporter_values(plan: Plan) -> Mapping[str, Any]:
     """Return the policy's own Helm values of the exporter."""
-    operator = plan.cluster.gpu_operator.spec
-    found = operator.values.get("dcgmExporter") if operator.install is Install.HELM else None
-    return found if isinstance(found, Mapping) else {}
+    return section(_values(plan.cluster.gpu_operator), "dcgmExporter")
 
 
 def writes_nfd(cluster: Cluster) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.manifests import Subject
@@ -50,8 +51,7 @@ RUNTIME_CLASS = "nvidia"
 
 def runtime_class(cluster: Cluster) -> str:
     """Return the RuntimeClass that the GPU Operator makes, by its values in the policy."""
-    operator = cluster.gpu_operator.spec.values.get("operator")
-    named = operator.get("runtimeClass") if isinstance(operator, dict) else None
+    named = value_of(cluster.gpu_operator.spec.values, ("operator", "runtimeClass"))
     return named if isinstance(named, str) and named else RUNTIME_CLASS
 
 

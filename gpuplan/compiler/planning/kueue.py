@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import items, value_of
 from gpuplan.compiler.catalog.frameworks import Framework, enabled, slices
 from gpuplan.compiler.catalog.operators import Version, parse_version
 from gpuplan.compiler.catalog.schedulers import release_read
@@ -202,9 +203,7 @@ def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
     for name, is_on in named.items() if isinstance(named, Mapping) else ():
         if isinstance(is_on, bool):
             yield str(name), is_on, (scheduler.at / "kueue" / "configuration" / "featureGates" / name,)
-    manager = scheduler.spec.values.get("controllerManager")
-    listed = manager.get("featureGates") if isinstance(manager, Mapping) else None
-    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+    for index, item in enumerate(items(value_of(scheduler.spec.values, ("controllerManager", "featureGates")))):
         if isinstance(item, Mapping) and isinstance(item.get("enabled"), bool):
             at = scheduler.at / "values" / "controllerManager" / "featureGates"
             yield str(item.get("name")), item["enabled"], (at.key, at / index / "name", at / index / "enabled")

@@ -71,6 +71,10 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         millicores=of_node(written, Counted.CPU),
         memory_bytes=of_node(written, Counted.MEMORY),
     )
+    # If every key carries a hash, no document defines what the pool's name means.
+    by_content = context.plugin_config is models.DevicePluginConfig.FIXED and spec.names.device_plugin_config is None
+    own = name if spec.names.device_plugin_config is None else spec.names.device_plugin_config
+    meaning = None if by_content else context.retained_configs.get(own)
     resolved = Pool(
         at=at,
         name=name,
@@ -80,10 +84,16 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         sharing=sharing,
         units=_units(gpu, nodes, sharing, spec.allocation),
         labels={},
-        keys=_plugin_keys(context, name, spec.names.device_plugin_config),
+        keys=PluginKeys(context.mig_strategy, own, meaning, by_content),
         taints=tuple(_taints(context, at / "taints", spec.taints)),
     )
-    resolved = resolved._replace(labels={**spec.node_labels, **_own_labels(context, resolved)})
+    labels = {POOL_LABEL: resolved.name, DEVICE_PLUGIN_CONFIG_LABEL: key_of(resolved)}
+    labels |= _division_labels(resolved.gpu, resolved.sharing)
+    if resolved.spec.allocation is Allocation.DRA:
+        labels[DRA_PLUGIN_LABEL] = "true"
+    if label := traits_of(context.scheduler.kind).node_pool_label:
+        labels[label] = resolved.name
+    resolved = resolved._replace(labels={**spec.node_labels, **labels})
     if spec.rollout is None:
         return resolved
     target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing)
@@ -96,27 +106,6 @@ def _taints(context: Context, at: Origin, written: Sequence[models.Taint]) -> It
     yield from own
     if context.taints_pools_at and not any(taint.keeps_pods_off for taint in own):
         yield Taint(context.taints_pools_at, GPU_RESOURCE, "present", Effect.NO_SCHEDULE)
-
-
-def _plugin_keys(context: Context, name: str, kept: str | None) -> PluginKeys:
-    """Return the facts behind a pool's key.
-
-    If every key carries a hash, no document defines what the pool's name means.
-    """
-    by_content = context.plugin_config is models.DevicePluginConfig.FIXED and kept is None
-    own = name if kept is None else kept
-    meaning = None if by_content else context.retained_configs.get(own)
-    return PluginKeys(context.mig_strategy, own, meaning, by_content)
-
-
-def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
-    labels = {POOL_LABEL: pool.name, DEVICE_PLUGIN_CONFIG_LABEL: key_of(pool)}
-    labels |= _division_labels(pool.gpu, pool.sharing)
-    if pool.spec.allocation is Allocation.DRA:
-        labels[DRA_PLUGIN_LABEL] = "true"
-    if label := traits_of(context.scheduler.kind).node_pool_label:
-        labels[label] = pool.name
-    return labels
 
 
 def _division_labels(gpu: Gpu, sharing: Sharing) -> dict[str, str]:

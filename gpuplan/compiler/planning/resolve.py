@@ -11,6 +11,7 @@ from posixpath import normpath
 from typing import TypeVar
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Catalog, Gpu
@@ -85,9 +86,12 @@ def resolve(
         return None, ()
     parsed = sorted(parsed, key=lambda policy: policy.document.name)  # file order has no meaning
     spec = cluster.policy.spec
+    names: dict[str, dict[str, None]] = {}
+    for kind, name in sorted((item.document.kind, item.document.name) for item in parsed):
+        names.setdefault(kind, {})[name] = None
     context = Context(
         catalog,
-        _names(parsed),
+        names,
         removed or {},
         is_partial,
         spec.scheduler,
@@ -193,13 +197,6 @@ def resolve_workload(plan: Plan, at: Origin, policy: models.Workload) -> tuple[W
         tenants={tenant.name: tenant for tenant in plan.tenants},
     )
     return _workload(context, at, policy), tuple(context.diagnostics)
-
-
-def _names(parsed: Iterable[Parsed]) -> dict[str, dict[str, None]]:
-    names: dict[str, dict[str, None]] = {}
-    for kind, name in sorted((item.document.kind, item.document.name) for item in parsed):
-        names.setdefault(kind, {})[name] = None
-    return names
 
 
 def _resolved(
@@ -363,8 +360,7 @@ def _retained_layout(context: Context, at: Origin, spec: models.RetainedLayout) 
 
 def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
     """Return the folder of the object's namespace if a tenant has it, else the folder of cluster-wide objects."""
-    metadata = manifest.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    namespace = value_of(manifest, ("metadata", "namespace"))
     if any(namespace in tenant.spec.namespaces for tenant in tenants):
         return f"{Stage.NAMESPACES.value}/{namespace}"
     return Stage.SCHEDULING.value

@@ -59,12 +59,12 @@ def folder_name(cluster: str, path: str) -> str:
     return fit(sync_name(cluster, path))
 
 
-def fit(name: str) -> str:
+def fit(name: str, longest: int = _LONGEST) -> str:
     """The name, or one that ends in a digest of it where a label has no room for the whole.
 
     Flux writes it on every object that it applies: `kustomize.toolkit.fluxcd.io/name`, `helm.toolkit.fluxcd.io/name`.
     The GPU Operator writes the name of an NVIDIADriver on nodes.
     """
-    if len(name) <= _LONGEST:
+    if len(name) <= longest:
         return name
-    return f"{name[: _LONGEST - 9].rstrip('-')}-{sha256(name.encode()).hexdigest()[:8]}"
+    return f"{name[: longest - 9].rstrip('-')}-{sha256(name.encode()).hexdigest()[:8]}"

@@ -87,6 +87,8 @@ FACTS = {
 }
 OBJECTS = BACKENDS / "guard/objects.yaml"
 """Whole objects, without facts; `tests/compiler/backends/guard` fills all of its places."""
+FORMS = BACKENDS / "monitoring/dashboards/forms.yaml"
+"""Dashboards and their panels; `tests/compiler/backends/monitoring` fills all of its places."""
 TEXTS = BACKENDS / "texts.yaml"
 KEYS = (
     {"name", "is"},
@@ -140,7 +142,7 @@ def test_every_file_with_places_is_looked_at() -> None:
         for path in (*ADMISSION.rglob("*.yaml"), *BACKENDS.rglob("*.yaml"))
         if re.search("<[a-z_]+>", path.read_text())
     }
-    assert found == {*FACTS, OBJECTS, TEXTS}
+    assert found == {*FACTS, OBJECTS, FORMS, TEXTS}
 
 
 def test_every_text_is_written_somewhere_with_all_of_its_places() -> None:

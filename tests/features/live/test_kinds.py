@@ -41,18 +41,18 @@ def test_the_commands_only_read_and_never_secrets() -> None:
 
 def test_one_command_holds_kinds_that_stand_and_fall_together() -> None:
     for collected in COLLECTED:
-        groups = {group.partition(".")[2] or group for group, _, _ in collected.kinds if "." in group}
+        groups = {group.partition(".")[2] or group for group in collected.kinds if "." in group}
         assert len({group for group in groups if not group.endswith("k8s.io")}) <= 1, collected.file
 
 
 def test_what_every_cluster_has_is_collected_without_what_newer_ones_have() -> None:
     """Kubernetes serves admission policies by default since 1.30, and kubectl prints nothing at all without them."""
-    everywhere = {group for collected in COLLECTED if not collected.where for group, _, _ in collected.kinds}
+    everywhere = {group for collected in COLLECTED if not collected.where for group in collected.kinds}
     assert "admissionregistration.k8s.io" not in everywhere
 
 
 def test_what_grows_with_the_cluster_is_collected_as_json() -> None:
     """YAML may have 8 MiB; a node with the fields that each manager owns has some 20 KiB."""
     growing = {"Node", "Deployment", "Job", "NodeFeature", "CustomResourceDefinition"}
-    files = {collected.file for collected in COLLECTED for _, kind, _ in collected.kinds if kind in growing}
+    files = {collected.file for collected in COLLECTED for _, kind in collected.pairs if kind in growing}
     assert {file.rpartition(".")[2] for file in files} == {"json"}

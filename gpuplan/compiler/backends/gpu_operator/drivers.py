@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator.settings import missing_tolerations
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.catalog.operators import OPERAND_TOLERATIONS
 from gpuplan.compiler.manifests import HEADER, File, to_yaml
 from gpuplan.compiler.manifests.bodies import given, new_object
@@ -42,9 +43,9 @@ def nvidia_driver(group: DriverGroup, settings: Mapping[str, Any]) -> dict[str, 
     """
     spec: dict[str, Any] = {**_USUAL, "default": group.pool is None, "upgradePolicy": dict(_UPGRADES)}
     for field, places in _fields():
-        stated = (value for place in places if (value := _value(settings, place)) not in (None, "", [], {}))
+        stated = (value for place in places if (value := value_of(settings, place)) not in (None, "", [], {}))
         value = next(stated, None)
-        if value is not None and (field[0] not in _SIDECARS or value.get("enabled") is True):
+        if value is not None and (field[0] not in _SIDECARS or value_of(value, ("enabled",)) is True):
             inner = spec
             for key in field[:-1]:
                 inner[key] = dict(inner.get(key, {}))
@@ -67,12 +68,6 @@ def _fields() -> tuple[tuple[Route, tuple[Route, ...]], ...]:
 
 _SIDECARS: Final = ("gds", "gdrcopy")
 """The parts with images of their own, which stand for nothing unless they are on."""
-
-
-def _value(settings: object, route: Route) -> Any:  # noqa: ANN401 - whatever the policy's own values hold
-    for key in route:
-        settings = settings.get(key) if isinstance(settings, Mapping) else None
-    return settings
 
 
 # --- The driver for DRA ------------------------------------------------------------------------------------------

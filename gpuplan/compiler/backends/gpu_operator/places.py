@@ -142,7 +142,24 @@ def helm_values(plan: Plan) -> Routes:
     for route in ("enableTaints", "extraLabelNs"):
         yield (NFD, "master", "config", route), chosen(at, cluster.at / "nodeLabels")
     yield from _images(plan, settings.image_settings(plan), operator.spec.values)
-    yield from _helm_lists(plan)
+    # The lists that the plan adds to: the policy's own items come first.
+    yield from _helm_tolerations(plan, ("daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    env, relabelings = ("migManager", "env"), ("dcgmExporter", "serviceMonitor", "relabelings")
+    variables = [item for item in _own_items(plan, env) or () if not settings.is_reboot(item[1])]
+    yield from below(env, _items(variables))
+    yield from below((*env, len(variables)), _reboot(plan))
+    for operand in operand_environment(plan):
+        yield from below((operand, "env"), _environment_of(plan, operand, _own_items(plan, (operand, "env")) or ()))
+    if plan.cluster.monitoring:
+        own = _own_items(plan, ("dcgmExporter", "env")) or ()
+        yield from below(("dcgmExporter", "env"), _items(own))
+        own = _own_items(plan, relabelings) or ()
+        yield from below(relabelings, _items([item for item in own if item[1] != settings.NODE_RELABELING]))
+    if plan.cluster.gpu_operator.spec.nfd:
+        yield from _helm_tolerations(plan, (NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+        if plan.cluster.spec.node_labels is NodeLabels.NFD:
+            listed = (NFD, "master", "config", "extraLabelNs")
+            yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
 
 
 def _images(plan: Plan, blocks: Mapping[str, Any], stated: object, route: tuple[str, ...] = ()) -> Routes:
@@ -168,27 +185,6 @@ def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:
             yield from below((key,), as_written(at / key, value))
         elif isinstance(over, Mapping) and isinstance(value, Mapping):
             yield from below((key,), _users(at / key, value, over))
-
-
-def _helm_lists(plan: Plan) -> Routes:
-    """The lists that the plan adds to: the policy's own items come first."""
-    yield from _helm_tolerations(plan, ("daemonsets", "tolerations"), OPERAND_TOLERATIONS)
-    env, relabelings = ("migManager", "env"), ("dcgmExporter", "serviceMonitor", "relabelings")
-    variables = [item for item in _own_items(plan, env) or () if not settings.is_reboot(item[1])]
-    yield from below(env, _items(variables))
-    yield from below((*env, len(variables)), _reboot(plan))
-    for operand in operand_environment(plan):
-        yield from below((operand, "env"), _environment_of(plan, operand, _own_items(plan, (operand, "env")) or ()))
-    if plan.cluster.monitoring:
-        own = _own_items(plan, ("dcgmExporter", "env")) or ()
-        yield from below(("dcgmExporter", "env"), _items(own))
-        own = _own_items(plan, relabelings) or ()
-        yield from below(relabelings, _items([item for item in own if item[1] != settings.NODE_RELABELING]))
-    if plan.cluster.gpu_operator.spec.nfd:
-        yield from _helm_tolerations(plan, (NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
-        if plan.cluster.spec.node_labels is NodeLabels.NFD:
-            listed = (NFD, "master", "config", "extraLabelNs")
-            yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
 
 
 def _environment_of(plan: Plan, operand: str, stated: _Items) -> Routes:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.exporters import ExporterTrait
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
@@ -284,9 +285,8 @@ def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
 
 
 def find_list(values: object, *route: str) -> Sequence[Any] | None:
-    for key in route:
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values if isinstance(values, list | tuple) else None
+    found = value_of(values, route)
+    return found if isinstance(found, list | tuple) else None
 
 
 def _sorted(values: Values) -> dict[str, Any]:

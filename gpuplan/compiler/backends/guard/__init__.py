@@ -25,6 +25,7 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.sources import has_mig_of, mig_config_of, named, names_of, operator_namespace
 from gpuplan.compiler.planning.subjects import about
+from gpuplan.compiler.planning.sync_names import fit
 from gpuplan.compiler.policy.models import Guard, NodeLabels, Platform
 
 _FILE: Final = Path(__file__).with_name("objects.yaml")
@@ -45,7 +46,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 
 def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> Iterator[Manifest]:
-    folder, namespace, name = f"{Stage.PARTITIONS.value}/{pool.name}", plan.cluster.gpu_operator.namespace, _name(pool)
+    folder, namespace = f"{Stage.PARTITIONS.value}/{pool.name}", plan.cluster.gpu_operator.namespace
+    name = fit(f"gpuplan-guard-{pool.name}", _LONGEST_NAME)
     labels = {"app.kubernetes.io/name": "gpuplan-guard", POOL_LABEL: pool.name}
     settings = {
         "pool": pool.name,
@@ -59,7 +61,7 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
     script = Path(__file__).with_name("script.py").read_text("utf-8")
     data = {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2) + "\n"}
     # A kubelet may still know what another ConfigMap of that name has held, so the name changes with its content.
-    config_map = f"{name}-{_digest(json.dumps(data))}"
+    config_map = f"{name}-{sha256(json.dumps(data).encode()).hexdigest()[:8]}"
     values = {
         "name": name,
         "namespace": namespace,
@@ -84,6 +86,9 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
         job = filled_body(read_rows(_FILE)["job"], values | {"metadata": metadata, "limit": limit, "verb": hook.value})
         yield Manifest(folder, job, hook=hook, about=about(pool), trace=partial(of.job, hook))
 
+
+_LONGEST_NAME: Final = 63 - len(f"-{Hook.BEFORE.value}")
+"""The length that the name of a pool's guard may have: that of a Job is the value of a label of its pods."""
 
 _NOBODY: Final = 65532
 """A user that is not root: images run as root unless told otherwise. OpenShift chooses one of the namespace's own
@@ -115,22 +120,6 @@ def _targets(pool: Pool) -> list[dict[str, Any]]:
 def _targeted(pool: Pool) -> list[Pool]:
     parts = [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]
     return [part for part in parts if MIG_CONFIG_LABEL in part.labels]
-
-
-# --- Names -------------------------------------------------------------------------------------------------------
-
-
-def _name(pool: Pool) -> str:
-    """Return the pool's name, cut if need be: a Job's is the value of a label of its pods."""
-    name = f"gpuplan-guard-{pool.name}"
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('-')}-{_digest(name)}"
-
-
-_LONGEST: Final = 63 - len(f"-{Hook.BEFORE.value}")
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:8]
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

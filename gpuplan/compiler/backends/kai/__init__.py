@@ -23,6 +23,7 @@ from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
 from gpuplan.compiler.planning import sources
+from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.apis import find_chart
 from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.compiler.planning.kai import Queue, queues
@@ -93,10 +94,8 @@ def decided_routes(plan: Plan) -> Routes:
     yield ("openshift",), chosen(plan.cluster.at / "platform", plan.cluster.scheduler.at / "version")
     for key in ("kaiConfig", "kaiConfigDeployer"):
         yield (key,), chosen(plan.cluster.scheduler.at / "version")
-    yield (
-        ("global", "gpuSharing"),
-        chosen(*(pool.at / "sharing" for pool in plan.pools if isinstance(pool.sharing, Fraction))),
-    )
+    divided = (pool.at / "sharing" for pool in plan.pools if isinstance(pool.sharing, Fraction))
+    yield ("global", "gpuSharing"), chosen(*divided)
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -132,6 +131,8 @@ _PRIORITY: Final = 100
 def _queue(queue: Queue) -> dict[str, Any]:
     """Return a queue: a tenant's guarantee of a pool, the most that it may use, and its part of what is idle.
 
+    Sums of the numbers are compared with a tolerance.
+
     What is left out means nothing: without a limit no pod may run, without a quota none that is not preemptible, and
     without a weight a queue gets no surplus (`max_allowed_check.go`, `quota_check.go` and `resource_division.go` below
     `pkg/scheduler/plugins/proportion` in KAI-Scheduler). Limits and quotas hold in all queues above as well. So each
@@ -141,9 +142,9 @@ def _queue(queue: Queue) -> dict[str, Any]:
     The weight and the rank are for a tenant among its siblings; in a queue of its own work, among its children.
     """
     tenant = queue.tenant
-    weight = _number(Ratio(tenant.surplus_weight))
-    limit = _UNBOUNDED if queue.limit is None else _number(queue.limit)
-    resources = {"gpu": {"quota": _number(queue.quota), "limit": limit, "overQuotaWeight": weight}}
+    weight = as_number(Ratio(tenant.surplus_weight))
+    limit = _UNBOUNDED if queue.limit is None else as_number(queue.limit)
+    resources = {"gpu": {"quota": as_number(queue.quota), "limit": limit, "overQuotaWeight": weight}}
     for counted in (Counted.CPU, Counted.MEMORY):
         numbers: dict[str, int | float] = {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
         if share := queue.compute.get(counted):
@@ -174,11 +175,6 @@ def _counted(counted: Counted, amount: int) -> int | float:
 
 
 _MEGABYTE: Final = 1_000_000
-
-
-def _number(amount: Ratio) -> int | float:
-    """Return the nearest number that a queue can hold, a 64-bit float; sums compare with a tolerance there."""
-    return amount.numerator if amount.denominator == 1 else float(amount)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.compiler.backends.base import text_of
@@ -17,6 +18,7 @@ from gpuplan.compiler.backends.monitoring.rules import NODE_LABELS, Group, group
 from gpuplan.compiler.backends.monitoring.traces import Traces
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.bodies import new_object
+from gpuplan.compiler.manifests.templates import read_rows
 from gpuplan.compiler.planning.kai import queues
 from gpuplan.compiler.planning.plan import Monitoring, Plan, Pool, Stage
 from gpuplan.compiler.planning.subjects import about, every
@@ -24,6 +26,7 @@ from gpuplan.compiler.policy.models import Platform
 
 _FOLDER: Final = Stage.MONITORING.value
 _API: Final = "monitoring.coreos.com/v1"
+_MONITORS: Final = Path(__file__).with_name("monitors.yaml")
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
@@ -49,17 +52,14 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         yield File(path, text.encode(), about=subjects, trace=partial(of.rule_file, group))
     if plan.cluster.spec.platform is not Platform.OPENSHIFT:
         if labels:
-            namespace, name = plan.cluster.gpu_operator.namespace, "gpuplan-node-status-exporter"
-            body = _monitor(name, namespace, labels, [namespace], *_STATUS_EXPORTER)
+            namespace = plan.cluster.gpu_operator.namespace
+            body = _monitor("node-status-exporter", namespace, labels, [namespace])
             yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
         # A monitor of queues is in the namespace of the rules: the scheduler's may not be there yet.
         where = (monitoring.namespace, labels, list(plan.scheduler.namespaces))
-        if has_cluster_queues(plan) and labels:
-            body = _monitor("gpuplan-kueue", *where, *_KUEUE)
-            yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
-        elif queues(plan):
-            body = _monitor("gpuplan-kai-queues", *where, *_QUEUE_CONTROLLER)
-            yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
+        name = "kueue" if has_cluster_queues(plan) and labels else "kai-queues" if queues(plan) else None
+        if name is not None:
+            yield Manifest(_FOLDER, _monitor(name, *where), about=cluster, trace=of.queue_metrics)
     yield from dashboards.render(plan, recorded_series(written))
 
 
@@ -69,52 +69,12 @@ def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
     return (*made, *cost_groups(plan, recorded_series(made)))
 
 
-_Service = tuple[Mapping[str, Any], Mapping[str, str]]
-"""An endpoint, and the labels of the Service that has it. On OpenShift the monitors of one namespace are not heard on
-the services of another."""
-
-_STATUS_EXPORTER: Final[_Service] = (
-    {"port": "node-status", "path": "/metrics"},
-    {"app": "nvidia-node-status-exporter"},
-)
-"""The operator's node status exporter.
-
-The operator makes a monitor of it, and lets nobody choose its labels (`ServiceMonitor` in its `controllers/
-object_controls.go` reads those of the DCGM exporter alone): a Prometheus that selects monitors by label misses it. The
-operator's own is found by an OpenShift namespace's label, or by a Prometheus that takes all. If both are there, its
-series come twice, which the alert on them takes into account.
-"""
-
-_KUEUE: Final[_Service] = (
-    {
-        "port": "https",
-        "path": "/metrics",
-        "scheme": "https",
-        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-        "tlsConfig": {"insecureSkipVerify": True},
-    },
-    {"app.kubernetes.io/component": "metrics-service", "app.kubernetes.io/name": "kueue"},
-)
-"""The same as in Kueue's own ServiceMonitor, which has no labels to select it by (`charts/kueue/templates/prometheus/
-monitor.yaml`): it is enough only for a Prometheus that takes all. Its certificate is its own, and its metrics are for
-whoever may read `/metrics`."""
-
-_QUEUE_CONTROLLER: Final[_Service] = ({"port": "metrics", "path": "/metrics"}, {"app": "queue-controller"})
-"""The queue controller of KAI-Scheduler (`pkg/operator/operands/queue_controller/resources.go`). It has a monitor only
-together with a Prometheus of its own, or if it is told of one (`pkg/operator/operands/prometheus/resources.go`)."""
-
-
-def _monitor(
-    name: str,
-    namespace: str,
-    labels: Mapping[str, str],
-    namespaces: list[str],
-    endpoint: Mapping[str, Any],
-    service: Mapping[str, str],
-) -> dict[str, Any]:
+def _monitor(name: str, namespace: str, labels: Mapping[str, str], namespaces: list[str]) -> dict[str, Any]:
+    """Return a monitor of `monitors.yaml`."""
+    monitored = read_rows(_MONITORS)[name]
     spec = {
-        "endpoints": [dict(endpoint)],
+        "endpoints": [monitored["endpoint"]],
         "namespaceSelector": {"matchNames": namespaces},
-        "selector": {"matchLabels": dict(service)},
+        "selector": {"matchLabels": monitored["service"]},
     }
-    return new_object(_API, "ServiceMonitor", name, namespace, labels=labels, spec=spec)
+    return new_object(_API, "ServiceMonitor", f"gpuplan-{name}", namespace, labels=labels, spec=spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -27,7 +27,8 @@ def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     """Yield a JobSet of one Job. Its controller makes the Service by which pods find one another."""
     # What it is can be changed as little as a Job can (`ValidateUpdate` beside the other one).
     asked, api = terms_of(plan, workload), "jobset.x-k8s.io/v1alpha2"
-    name = _set_name(workload, work, {"labels": asked.labels, "spec": _set_spec(plan, workload, work, "")})
+    content = {"labels": asked.labels, "spec": _set_spec(plan, workload, work, "")}
+    name = job_name(workload.name, content, work.completions, _AROUND)
     spec = _set_spec(plan, workload, work, name)
     body = workload_object(api, "JobSet", name, workload, asked.labels, asked.annotations, spec=spec)
     yield AFTER, body, partial(_routes, Traces(plan, workload), work)
@@ -39,11 +40,6 @@ _NODE: Final = "node"
 _AROUND: Final = f"-{_NODE}-0-abcde"
 """The part of a pod's longest name beside the set's name and the pod's index (`ValidateCreate` in
 `pkg/webhooks/jobset_webhook.go` of JobSet)."""
-
-
-def _set_name(workload: Workload, batch: Batch, content: Mapping[str, Any]) -> str:
-    """Return the name of a set with this content."""
-    return job_name(workload.name, content, batch.completions, _AROUND)
 
 
 def _set_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
@@ -100,7 +96,7 @@ def train_job_objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[W
     of = Traces(plan, workload)
     asked = terms_of(plan, workload)
     content = {"labels": asked.labels, "annotations": asked.annotations, "spec": _set_spec(plan, workload, work, "")}
-    name = _set_name(workload, work, content)
+    name = job_name(workload.name, content, work.completions, _AROUND)
     # No Job has the label of a step that Trainer knows (`trainer.kubeflow.org/trainjob-ancestor-step`): of such one it
     # asks for a container called `node`, and else it takes the set as it is, with as many pods as its Job has at once
     # (`RuntimeInfo` in `pkg/runtime/core/trainingruntime.go`).

@@ -273,16 +273,15 @@ def _probing(of: Traces, at: Origin, probe: Probe | str | None) -> Routes:
 
 
 def _moved(workload: Workload, canary: Canary, at: Origin) -> Origin:
-    own = workload.at.path
+    own, canary_path = workload.at.path, (workload.work_at / "canary").path
     if at.source != workload.at.source or at.path[: len(own)] != own:
         return at
-    canary_path = (workload.work_at / "canary").path
-    match at.path[len(own) :]:
-        case ("image" | "command" | "args" as field, *_) if getattr(canary, field) is not None:
-            return Origin(at.source, (*canary_path, *at.path[len(own) :]))
-        case ("env", str(name), *_) if name in canary.env:
-            return Origin(at.source, (*canary_path, *at.path[len(own) :]))
+    match path := at.path[len(own) :]:
         case ("inference", "replicas"):
             return Origin(at.source, (*canary_path, "replicas"))
+        case ("image" | "command" | "args" as field, *_) if getattr(canary, field) is not None:
+            return Origin(at.source, (*canary_path, *path))
+        case ("env", str(name), *_) if name in canary.env:
+            return Origin(at.source, (*canary_path, *path))
         case _:
             return at

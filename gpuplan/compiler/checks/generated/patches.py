@@ -155,7 +155,10 @@ def _changes(laid: _Laid) -> Iterator[_Change]:
             if (instead := _decided_elsewhere(laid, route, inner)) is not None:
                 yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
         elif isinstance(before, list) and isinstance(after, list) and (what := _MAY_BE_LONGER.get(route[-1])):
-            yield from _shortened(laid, route, inner, what, before, after)
+            if missing := [item for item in before if item not in after]:
+                flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
+                add = ", ".join(f"`{{{flow}}}`" for flow in flows)
+                yield inner, f"takes away {what}", laid.links(route)[0].at, f"the list is replaced: add {add}"
         elif before != after:
             yield from _changed(laid, route, inner, "changes")
     for route, inner in laid.result.removed:
@@ -198,15 +201,6 @@ _MAY_BE_LONGER: Final[Mapping[str | int, str]] = {
     "claims": "claims of the units",
 }
 """The lists that a patch replaces and that may hold more than a pod needs for its pool, with their content."""
-
-
-def _shortened(
-    laid: _Laid, route: Path, inner: Path, content: str, before: Sequence[Any], after: Sequence[Any]
-) -> Iterator[_Change]:
-    if missing := [item for item in before if item not in after]:
-        flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
-        add = ", ".join(f"`{{{flow}}}`" for flow in flows)
-        yield inner, f"takes away {content}", laid.links(route)[0].at, f"the list is replaced: add {add}"
 
 
 # An affinity beside the pool's own selector.

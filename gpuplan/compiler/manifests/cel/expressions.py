@@ -186,7 +186,11 @@ class _Reader:
     def _primary(self) -> Term:
         kind, text = self._take()
         if kind == "text":
-            return _constant(_text(text))
+            is_raw = text[0] in "rR"
+            quoted = text[is_raw:]
+            width = 3 if quoted[:3] in ('"""', "'''") else 1
+            inner = quoted[width:-width]
+            return _constant(inner if is_raw else re.sub(r"\\(.)", _unescape, inner, flags=re.DOTALL))
         if kind == "number":
             return _constant(float(text) if "." in text else int(text))
         if kind == "name" and text in _CONSTANTS:
@@ -311,14 +315,6 @@ class _Reader:
         if kind != "name":
             raise UnjudgedError(f"`{text}` is no name")
         return text
-
-
-def _text(token: str) -> str:
-    is_raw = token[0] in "rR"
-    quoted = token[is_raw:]
-    width = 3 if quoted[:3] in ('"""', "'''") else 1
-    inner = quoted[width:-width]
-    return inner if is_raw else re.sub(r"\\(.)", _unescape, inner, flags=re.DOTALL)
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from gpuplan.compiler.base.disturbance import ChangeClass
@@ -119,13 +120,9 @@ class Kind(Value):
     source: str
     """Where the facts are from: files of the project that defines the kind."""
     is_namespaced: bool
-    is_custom: bool
-    """A CustomResourceDefinition defines it. The same sync may install that, so a dry run of the whole would fail."""
-    care: Care
     added: Disturbance
     changed: Disturbance
     removed: Disturbance
-    fields: Mapping[str, Disturbance]
     immutable: tuple[Immutable, ...]
     outlives_policy: bool
     """Live objects may be left when the last one leaves the policy.
@@ -135,6 +132,10 @@ class Kind(Value):
     with nobody to notice. So the project goes on allowing such a kind. It allows it from the start, too: Applications
     read a commit by themselves, and would be refused what comes with it until the project has been synced.
     """
+    is_custom: bool = False
+    """A CustomResourceDefinition defines it. The same sync may install that, so a dry run of the whole would fail."""
+    care: Care = Care()
+    fields: Mapping[str, Disturbance] = field(default_factory=dict)
     admits_by: str = ""
     """The field that says which pods are let in; empty where the kind lets in none."""
     takes_work: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from gpuplan.compiler.manifests.crds import fixed_fields
-from gpuplan.compiler.manifests.kinds.model import Care, Immutable, Judgement, Kind
+from gpuplan.compiler.manifests.kinds.model import Immutable, Judgement, Kind
 
 
 def find_kind(group: str, kind: str) -> Kind | None:
@@ -37,12 +37,9 @@ def assume_kind(group: str, kind: str) -> Kind:
         kind=kind,
         source="",
         is_namespaced=False,
-        is_custom=False,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=tuple(Immutable(field, may_go=True) for field in fixed_fields(group, kind)),
         outlives_policy=False,
     )

@@ -262,7 +262,14 @@ def as_found(written: Any, live: Any, shape: Shape, *, is_whole: bool = False) -
         others = live.keys() - written.keys() if whole else ()
         return known | {key: live[key] for key in others if not _is_default(live[key], shape.field(key))}
     if isinstance(written, list | tuple) and isinstance(live, list):
-        return _items_as_found(written, live, shape)
+        if shape.list_keys:
+            pairs = ((item, find_item(item, live, shape)) for item in written)
+            return [as_found(item, live[index], shape.items) for item, index in pairs if index is not None]
+        if shape.is_set:
+            return [item for item in written if any(is_same(item, other, shape.items) for other in live)]
+        if len(written) != len(live):
+            return live
+        return [as_found(item, other, shape.items, is_whole=True) for item, other in zip(written, live, strict=True)]
     return live
 
 
@@ -287,14 +294,3 @@ def _put(into: Any, route: Path, value: object) -> Any:  # noqa: ANN401 - any JS
         return items
     fields = dict(into) if isinstance(into, Mapping) else {}
     return {**fields, part: _put(fields.get(part, {}), tuple(rest), value)}
-
-
-def _items_as_found(written: Sequence[Any], live: list[Any], shape: Shape) -> list[Any]:
-    if shape.list_keys:
-        pairs = ((item, find_item(item, live, shape)) for item in written)
-        return [as_found(item, live[index], shape.items) for item, index in pairs if index is not None]
-    if shape.is_set:
-        return [item for item in written if any(is_same(item, other, shape.items) for other in live)]
-    if len(written) != len(live):
-        return live
-    return [as_found(item, other, shape.items, is_whole=True) for item, other in zip(written, live, strict=True)]

@@ -178,12 +178,8 @@ class _Run:
         if is_there:
             self.removed.append((here.at, place))
         else:
-            what = _named(here.at)
+            what = f"`{here.at[-1]}`" if isinstance(here.at[-1], str) else f"such item of `{here.at[-2]}`"
             self.faults.append(Fault(place, f"there is no {what} to remove", "leave it out", is_idle=True))
 
     def _fault(self, route: Path, message: str, instead: str) -> None:
         self.faults.append(Fault(route, message, instead))
-
-
-def _named(route: Path) -> str:
-    return f"`{route[-1]}`" if isinstance(route[-1], str) else f"such item of `{route[-2]}`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -63,19 +63,20 @@ def blocking(gpu: Gpu, profile: str, names: Sequence[str]) -> tuple[Counts, ...]
         if (counts, taken) in seen:
             continue
         seen.add((counts, taken))
-        if not _has_room(gpu, profiles, counts, taken, wanted):
+        is_free = any(not taken & place.mask for place in wanted.placements)
+        if not (is_free and _has_engines(gpu, profiles, counts, wanted)):
             found.add(counts)
             continue
         for index, other in enumerate(profiles):
             more = (*counts[:index], counts[index] + 1, *counts[index + 1 :])
             if _has_engines(gpu, profiles, counts, other):
                 states += [(more, taken | place.mask) for place in other.placements if not taken & place.mask]
-    return tuple(sorted(_least(found)))
-
-
-def _has_room(gpu: Gpu, profiles: Sequence[Profile], counts: Counts, taken: int, one: Profile) -> bool:
-    is_free = any(not taken & place.mask for place in one.placements)
-    return is_free and _has_engines(gpu, profiles, counts, one)
+    # Counts that hold all of others say no more than these.
+    kept: list[Counts] = []
+    for counts in sorted(found, key=sum):
+        if not any(all(map(int.__le__, less, counts)) for less in kept):
+            kept.append(counts)
+    return tuple(sorted(kept))
 
 
 def _has_engines(gpu: Gpu, profiles: Sequence[Profile], counts: Counts, one: Profile) -> bool:
@@ -86,15 +87,6 @@ def _has_engines(gpu: Gpu, profiles: Sequence[Profile], counts: Counts, one: Pro
             if used + needed > total:
                 return False
     return True
-
-
-def _least(several: Iterable[Counts]) -> list[Counts]:
-    """Return those that hold none of the others."""
-    kept: list[Counts] = []
-    for counts in sorted(several, key=sum):
-        if not any(all(map(int.__le__, less, counts)) for less in kept):
-            kept.append(counts)
-    return kept
 
 
 # --- Many GPUs ---------------------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ def nearest_layouts(gpu: Gpu, counts: InstanceCounts, limit: int = 3) -> tuple[I
     the one of the same size here, and a layout that fits once it is so translated is the only one proposed.
     """
     wanted = _translate(gpu, counts)
-    best = _best_part(gpu, wanted)
+    # The valid part of the layout that keeps the most memory slices in the fewest instances.
+    parts = [layout for layout in valid_layouts(gpu, wanted) if _is_part(layout, wanted)]
+    best = sorted(parts, key=lambda part: (-_memory_slices(gpu, part), sum(part.values())))[:1]
     if best == [wanted]:
         return tuple(best)
     names = {profile.name for profile in gpu.base_profiles} | set(wanted)
@@ -59,7 +61,12 @@ def _valid_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ..
     if not gpu.supports_mig or not gpu.is_complete:
         return ()
     profiles = [profile for name in names if (profile := gpu.find_profile(name))]
-    engines = _engines(gpu, profiles)
+    # Each media engine, and how many an instance of each profile takes. A number that nobody has read refuses
+    # nothing.
+    used = [
+        (total, tuple(getattr(profile, engine) or 0 for profile in profiles)) for engine, total in gpu.engines.items()
+    ]
+    engines = [(total, each) for total, each in used if total is not None and any(each)]
     last = max((placement.end for profile in profiles for placement in profile.placements), default=0)
     ending: list[set[Vector]] = [set() for _ in range(last + 1)]
     ending[0].add((0,) * len(profiles))
@@ -77,17 +84,6 @@ def _valid_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ..
         for layout in sorted(ending[-1], reverse=True)
         if any(layout)
     )
-
-
-def _engines(gpu: Gpu, profiles: Iterable[Profile]) -> list[tuple[int, Vector]]:
-    """Return the number of each media engine, and how many an instance of each profile takes.
-
-    A number that nobody has read refuses nothing.
-    """
-    used = [
-        (total, tuple(getattr(profile, engine) or 0 for profile in profiles)) for engine, total in gpu.engines.items()
-    ]
-    return [(total, each) for total, each in used if total is not None and any(each)]
 
 
 def _suffice(engines: Iterable[tuple[int, Vector]], layout: Vector) -> bool:
@@ -126,12 +122,6 @@ def _translate(gpu: Gpu, counts: InstanceCounts) -> InstanceCounts:
         for profile in (known,) if known else gpu.similar_profiles(name)[:1]:
             wanted[profile.name] += count
     return +wanted
-
-
-def _best_part(gpu: Gpu, wanted: InstanceCounts) -> list[InstanceCounts]:
-    """The valid part of a layout that keeps the most memory slices in the fewest instances."""
-    parts = [layout for layout in valid_layouts(gpu, wanted) if _is_part(layout, wanted)]
-    return sorted(parts, key=lambda part: (-_memory_slices(gpu, part), sum(part.values())))[:1]
 
 
 def _distance(gpu: Gpu, wanted: InstanceCounts, layout: InstanceCounts) -> tuple[int, int, int]:

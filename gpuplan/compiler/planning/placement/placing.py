@@ -168,7 +168,12 @@ def _short_engines(gpu: Gpu, counts: Key) -> dict[str, tuple[int, int]]:
 def _refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
     """Prove that no arrangement exists, by a smallest part that has none: all of it but one instance has few."""
     core = _core(gpu, counts)
-    rest, last, ways = _hardest_split(gpu, core)
+    # Split the core into one instance and the rest such that the rest has the fewest arrangements.
+    splits = []
+    for last in reversed(tuple(dict.fromkeys(core))):
+        rest = _without(core, last)
+        splits.append((rest, last, list(arrangements(gpu, dict(_count(rest))))))
+    rest, last, ways = min(splits, key=lambda split: len(split[2]))
     facts = [_where(profile) for profile in dict.fromkeys(rest)]
     facts += _collision(rest, last, ways)
     facts.append(
@@ -188,15 +193,6 @@ def _core(gpu: Gpu, counts: Key) -> list[Profile]:
         if arrange(gpu, _count(rest)) is None:
             core = rest
     return core
-
-
-def _hardest_split(gpu: Gpu, core: list[Profile]) -> tuple[list[Profile], Profile, list[Arrangement]]:
-    """Split a core into one instance and the rest such that the rest has the fewest arrangements."""
-    splits = []
-    for last in reversed(tuple(dict.fromkeys(core))):
-        rest = _without(core, last)
-        splits.append((rest, last, list(arrangements(gpu, dict(_count(rest))))))
-    return min(splits, key=lambda split: len(split[2]))
 
 
 def _collision(rest: list[Profile], last: Profile, ways: list[Arrangement]) -> list[str]:

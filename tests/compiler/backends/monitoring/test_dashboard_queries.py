@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from gpuplan.compiler.backends.gpu_operator.settings import metrics
 from gpuplan.compiler.backends.monitoring import dashboards
 from gpuplan.compiler.backends.monitoring.rules import NODE_LABELS, node_label
+from gpuplan.compiler.manifests.templates import read_rows
 from tests.compiler.backends.monitoring.boards import OPENSHIFT, Json, expressions, for_console, for_grafana, queries
 from tests.compiler.backends.monitoring.promql import able, selectors
 from tests.compiler.backends.monitoring.watched import (
@@ -267,11 +267,13 @@ def test_queues_show_who_waits_for_what_and_how_long(tmp_path: Path) -> None:
 def test_a_panel_is_left_out_if_it_would_be_empty_for_ever(text: str) -> None:
     """A column of a table may be: that nobody has a limit is worth seeing."""
     known = {rule["record"] for rule in rules(a_plan(text)) if "record" in rule}
-    board = Path(dashboards.__file__).with_name("grafana.json").read_text(encoding="utf-8")
+    rows = read_rows(Path(dashboards.__file__).with_name("panels.yaml"))["rows"]
+    panels = [panel for row in rows for panel in row["panels"]]
+    asked = {panel["title"]: panel.get("queries") or {"": panel["query"]} for panel in panels}
     can = {
-        panel["title"]
-        for panel in json.loads(board)["panels"]
-        if "targets" in panel and any(able(promql_parser.parse(each["expr"]), known) for each in panel["targets"])
+        title
+        for title, queries_of in asked.items()
+        if any(able(promql_parser.parse(query), known) for query in queries_of.values())
     }
 
     assert {title for title, _ in queries(for_grafana(text))} == can

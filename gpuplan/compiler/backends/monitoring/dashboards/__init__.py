@@ -1,20 +1,20 @@
-"""The cluster's dashboard, for Grafana or for OpenShift's console: data files that show the same panels.
+"""The cluster's dashboard, for Grafana or for OpenShift's console: both show the panels of `panels.yaml`.
 
 No panel is about one pool or one tenant: which ones are shown is the viewer's choice, and the dashboard is the same for
 three hundred pools as for three, but for its title and its address. Of what there may be thousands, graphs show the 25
 largest at each moment. All queries of a table have the labels that name its rows: that is how rows are joined.
 
-`grafana.json` is the model of Grafana 10 and 11 (`schemaVersion` 39, https://grafana.com/docs/grafana/latest/dashboards/
+Grafana's form is the model of Grafana 10 and 11 (`schemaVersion` 39, https://grafana.com/docs/grafana/latest/dashboards/
 build-dashboards/view-dashboard-json-model/); later releases migrate it when they load it. `id`, `version` and
 `iteration` are left to Grafana's database: in a file they would change with nothing. A variable's All is a pattern of
 its own, since the list of a thousand names would be part of every query.
 
-In both files a panel may have `needs`, the recorded series without which it is always empty: where no rule records it,
-such as use by tenants with claims, the panel is left out, and those that stay are numbered and placed again.
+A panel may have `needs`, the recorded series without which it is always empty: where no rule records it, such as use by
+tenants with claims, the panel is left out, and Grafana's panels that stay are numbered and placed again.
 
-`console.json` is what Grafana's dashboards were at version 5, and of that what the console shows: panels of the types
-`graph`, `singlestat`, `table`, `gauge` and `grafana-piechart-panel`, taken from `rows`, each as wide as its `span` of
-twelve (web/src/components/dashboards/legacy/legacy-dashboard.tsx and useLegacyDashboards.ts in
+The console's form is what Grafana's dashboards were at version 5, and of that what the console shows: panels of the
+types `graph`, `singlestat`, `table`, `gauge` and `grafana-piechart-panel`, taken from `rows`, each as wide as its
+`span` of twelve (web/src/components/dashboards/legacy/legacy-dashboard.tsx and useLegacyDashboards.ts in
 openshift/monitoring-plugin). Variables are of the type `query` or `interval`, hidden unless `hide` is 0, written
 `$name`, and `label_values(metric, label)` with that one blank is turned into `count(metric) by (label)`
 (legacy-variable-dropdowns.tsx). The last threshold below a number gives its colour (`sortedIndexBy` in
@@ -27,15 +27,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.compiler.backends.monitoring.dashboards.forms import for_console, for_grafana
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
+from gpuplan.compiler.manifests.templates import read_rows
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Cluster, Dashboards, Plan, Stage
 from gpuplan.compiler.planning.sources import claims_of, monitoring_namespace, named, release_of, scheduler_of
@@ -48,6 +49,8 @@ _FOLDER_ANNOTATION: Final = "grafana_folder"
 """The annotation that Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
 
 _OF_CONSOLE: Final = "console.openshift.io/"
+
+_PANELS: Final = Path(__file__).with_name("panels.yaml")
 
 _LONGEST_UID: Final = 40
 """The length that a Grafana dashboard's uid may have: `pkg/util/shortid_generator.go` in grafana/grafana."""
@@ -69,19 +72,14 @@ def is_for_console(dashboards: Dashboards) -> bool:
 
 
 def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[str]) -> dict[str, Any]:
-    name = f"gpuplan-{cluster.name}"
+    name, title = f"gpuplan-{cluster.name}", f"GPUs of {cluster.name}"
     has_console = is_for_console(dashboards)
-    model = Path(__file__).with_name(f"{'console' if has_console else 'grafana'}.json")
-    board: Board = json.loads(model.read_text(encoding="utf-8"))
-    if has_console:
-        rows = [{**row, "panels": _filled(row["panels"], recorded)} for row in board["rows"]]
-        board["rows"] = [row for row in rows if row["panels"]]
-    else:
-        panels = _filled(board["panels"], recorded)
-        # A row is a panel before those that are in it.
-        shown = [panel for panel, after in pairwise((*panels, _ROW)) if not panel["type"] == after["type"] == "row"]
-        board |= {"panels": list(_placed(shown)), "uid": uid(cluster)}
-    board |= {"title": f"GPUs of {cluster.name}"}
+    rows = [
+        {**row, "panels": [panel for panel in row["panels"] if panel.get("needs") in (None, *recorded)]}
+        for row in read_rows(_PANELS)["rows"]
+    ]
+    rows = [row for row in rows if row["panels"]]
+    board = for_console(rows, title) if has_console else for_grafana(rows, title, uid(cluster))
     folder = {_FOLDER_ANNOTATION: dashboards.spec.folder} if dashboards.spec.folder and not has_console else {}
     return new_object(
         "v1",
@@ -92,30 +90,6 @@ def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[s
         annotations=folder,
         data={f"{name}.json": json.dumps(board, indent=2, ensure_ascii=False) + "\n"},
     )
-
-
-def _filled(panels: Iterable[Board], recorded: Collection[str]) -> list[Board]:
-    """Return the panels that can show something."""
-    filled = (panel for panel in panels if panel.get("needs") is None or panel["needs"] in recorded)
-    return [{key: value for key, value in panel.items() if key != "needs"} for panel in filled]
-
-
-def _placed(panels: Iterable[Board]) -> Iterator[Board]:
-    """Yield the panels placed from left to right, and then below what is there."""
-    x = y = height = 0
-    for number, panel in enumerate(panels, start=1):
-        place = panel["gridPos"]
-        if x + place["w"] > _COLUMNS:
-            x, y, height = 0, y + height, 0
-        yield {**panel, "id": number, "gridPos": {**place, "x": x, "y": y}}
-        x, height = x + place["w"], max(height, place["h"])
-
-
-Board = dict[str, Any]
-"""A dashboard, or a part of one."""
-
-_ROW: Final[Board] = {"type": "row"}
-_COLUMNS: Final = 24
 
 
 def uid(cluster: Cluster) -> str:

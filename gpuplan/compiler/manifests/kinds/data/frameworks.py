@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.manifests.kinds.model import Care, Immutable, Judgement, Kind
+from gpuplan.compiler.manifests.kinds.model import Immutable, Judgement, Kind
 
 # Labels and annotations are its pods', too, but for five annotations (`buildObjectMeta` in
 # `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, `createRawDefaultDeployment` in
@@ -19,11 +19,9 @@ KINDS: Final = (
         source="kubernetes-sigs/jobset: api/jobset/v1alpha2/jobset_types.go; pkg/webhooks/jobset_webhook.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=ChangeClass.QUOTA,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(
             Immutable("spec.replicatedJobs"),
             Immutable("spec.network"),
@@ -41,7 +39,6 @@ KINDS: Final = (
         source="kubernetes-sigs/lws: pkg/webhooks/leaderworkerset_webhook.go (ValidateUpdate)",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=ChangeClass.QUOTA,
         changed=ChangeClass.QUOTA,
         removed=Judgement.BY_FOLDER,
@@ -60,11 +57,9 @@ KINDS: Final = (
         source="kubeflow/trainer: pkg/apis/trainer/v1alpha1/trainjob_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=ChangeClass.QUOTA,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(
             Immutable("spec.runtimeRef"),
             Immutable("spec.initializer"),
@@ -83,11 +78,9 @@ KINDS: Final = (
         source="kubeflow/trainer: manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=ChangeClass.QUOTA,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(
             Immutable("spec.template.spec.network"),
             Immutable("spec.template.spec.successPolicy"),
@@ -103,7 +96,6 @@ KINDS: Final = (
         source="kserve/kserve: pkg/apis/serving/v1beta1/inference_service_validation.go (ValidateUpdate)",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=ChangeClass.QUOTA,
         changed=ChangeClass.QUOTA,
         removed=Judgement.BY_FOLDER,

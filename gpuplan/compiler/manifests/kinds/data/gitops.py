@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.manifests.kinds.model import Care, Judgement, Kind
+from gpuplan.compiler.manifests.kinds.model import Judgement, Kind
 
 KINDS: Final = (
     Kind(
@@ -14,11 +14,9 @@ KINDS: Final = (
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(),
         outlives_policy=False,
     ),
@@ -28,7 +26,6 @@ KINDS: Final = (
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/types.go; controller/appcontroller.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.METADATA,
         removed=Judgement.SYNCED_OBJECTS,
@@ -42,11 +39,9 @@ KINDS: Final = (
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/applicationset_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=ChangeClass.METADATA,
-        fields={},
         immutable=(),
         outlives_policy=False,
     ),
@@ -57,11 +52,9 @@ KINDS: Final = (
         source="fluxcd/kustomize-controller: api/v1/kustomization_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.SYNCED_OBJECTS,
-        fields={},
         immutable=(),
         outlives_policy=False,
     ),
@@ -71,11 +64,9 @@ KINDS: Final = (
         source="fluxcd/helm-controller: api/v2/helmrelease_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(),
         outlives_policy=False,
     ),
@@ -85,11 +76,9 @@ KINDS: Final = (
         source="fluxcd/source-controller: api/v1/helmrepository_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
         immutable=(),
         outlives_policy=False,
     ),

@@ -21,7 +21,6 @@ KINDS: Final = (
         added=ChangeClass.QUOTA,
         changed=ChangeClass.ADMISSION,
         removed=ChangeClass.ADMISSION,
-        fields={},
         immutable=(),
         outlives_policy=True,
     ),
@@ -35,7 +34,6 @@ KINDS: Final = (
         added=ChangeClass.QUOTA,
         changed=ChangeClass.METADATA,
         removed=Judgement.BY_FOLDER,
-        fields={},
         # Since 0.17 the aliases of levels may be changed, which no policy writes.
         immutable=(Immutable("spec.levels"),),
         outlives_policy=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.manifests.kinds.model import Care, Judgement, Kind
+from gpuplan.compiler.manifests.kinds.model import Judgement, Kind
 
 KINDS: Final = (
     # While it is there, whoever calls its host comes to the service.
@@ -15,11 +15,9 @@ KINDS: Final = (
         source="kubernetes-sigs/gateway-api: apis/v1/httproute_types.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.ADMISSION,
         removed=ChangeClass.ADMISSION,
-        fields={},
         immutable=(),
         outlives_policy=True,
     ),
@@ -30,7 +28,6 @@ KINDS: Final = (
         source="kedacore/keda: apis/keda/v1alpha1/scaledobject_types.go; apis/keda/v1alpha1/scaledobject_webhook.go",
         is_namespaced=True,
         is_custom=True,
-        care=Care(),
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.QUOTA,
         removed=ChangeClass.QUOTA,

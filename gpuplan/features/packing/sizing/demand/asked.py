@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.documents.rules import TOO_LARGE
 from gpuplan.compiler.documents.text import decode
@@ -179,8 +178,3 @@ def tables_named(asked: Sequence[Asked]) -> Iterator[tuple[Asked, str]]:
     for item in asked:
         if item.work.service and isinstance(item.work.service.throughput, str):
             yield item, item.work.service.throughput
-
-
-def known_columns() -> str:
-    """As a help lists them."""
-    return listing([*_columns()], None)

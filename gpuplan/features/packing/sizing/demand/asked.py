@@ -108,7 +108,12 @@ def asked_in_table(table: Table, before: int = 0) -> Read:
     """Return the rows as items: columns are called as the fields of an item in a document."""
     if len(table.rows) > MOST_NEEDS - before:
         return (), (too_many(RowDocument(table, table.rows[MOST_NEEDS - before], {}).origin),)
-    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table), *_no_rows(table)]
+    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table)]
+    if not table.rows:
+        finding = Finding(
+            table.header, "table of demand has no rows", label="nothing below it", help="add a row for each need"
+        )
+        found.append(NO_DEMAND.report(finding))
     if found:
         return (), tuple(found)
     asked: list[Asked] = []
@@ -120,14 +125,6 @@ def asked_in_table(table: Table, before: int = 0) -> Read:
         if work is not None:
             asked.append(Asked(work, origin_of(document, left_out)))
     return tuple(asked), tuple(found)
-
-
-def _no_rows(table: Table) -> Iterator[Diagnostic]:
-    if not table.rows:
-        finding = Finding(
-            table.header, "table of demand has no rows", label="nothing below it", help="add a row for each need"
-        )
-        yield NO_DEMAND.report(finding)
 
 
 @cache

@@ -322,17 +322,12 @@ def _owner_of(group: gpu_operator.DriverGroup) -> str:
 
 def _restarted(step: Step, group: gpu_operator.DriverGroup, words: str, *, goes: bool = False) -> Change:
     """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
-    before = step.before
-    pools = [
-        pool
-        for pool in before.pools
-        if (
-            pool.name == group.pool.name
-            if group.pool is not None
-            else gpu_operator.group_of(before, pool) == group.name
-        )
-    ]
-    pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
+    before, own = step.before, group.pool
+    if own is not None:
+        pools = [pool for pool in before.pools if pool.name == own.name]
+    else:
+        pools = [pool for pool in before.pools if gpu_operator.group_of(before, pool) == group.name]
+    pods = sum(pods_on(before, pool, pool.nodes.count) for pool in pools)
     waits = not goes and _waits(nvidia_drivers(step.after).get(group.name))
     return Change(
         *_place(step.after, group),
@@ -340,7 +335,7 @@ def _restarted(step: Step, group: gpu_operator.DriverGroup, words: str, *, goes:
         words,
         f"pods of the driver stay as they are until somebody deletes them; {NOTHING_RUNS}" if waits else _EFFECT,
         "" if waits else "reverting restarts the drivers again, in the same way",
-        nodes=impact(group.pool.nodes) if group.pool else impact_of_all(pools),
+        nodes=impact(own.nodes) if own else impact_of_all(pools),
         pods=0 if waits else pods,
         needs_drain=not waits,
         daemon_sets=(_owner_of(group),),

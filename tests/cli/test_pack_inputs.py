@@ -13,7 +13,7 @@ import pytest
 from gpuplan.cli.main import main
 from gpuplan.features.packing.commands import BASES, MARGIN, OBJECTIVES, PERCENTILE
 from gpuplan.features.packing.sizing.answers import Objective
-from gpuplan.features.packing.sizing.needs import Basis, Measured
+from gpuplan.features.packing.sizing.needs import MARGIN as DEFAULT_MARGIN, PERCENTILE as DEFAULT_PERCENTILE, Basis
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant
@@ -128,7 +128,7 @@ def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
 def test_help_knows_all_that_can_be_asked() -> None:
     assert set(OBJECTIVES) == set(Objective)
     assert set(BASES) == set(Basis)
-    assert (PERCENTILE, Fraction(MARGIN.removesuffix("%")) / 100) == Measured()
+    assert (PERCENTILE, Fraction(MARGIN.removesuffix("%")) / 100) == (DEFAULT_PERCENTILE, DEFAULT_MARGIN)
 
 
 @pytest.mark.parametrize(("basis", "pods"), [("guaranteed", 7), ("limit", 9), ("workloads", 5)])

@@ -380,9 +380,7 @@ def _steps(earlier: Report | None, later: Report | None, pods: Pods, nodes: List
     return tuple(
         Step.of(before[cluster], plan, pods, nodes)
         for plan in later.plans
-        if (cluster := plan.cluster.name) in before
-        and not _has_errors(later, cluster)
-        and not _has_errors(earlier, cluster)
+        if (cluster := plan.cluster.name) in before and not any(_has_errors(side, cluster) for side in (earlier, later))
     )
 
 

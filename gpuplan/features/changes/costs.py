@@ -64,10 +64,9 @@ def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
     if not is_said_twice or (old and new and old.currency != new.currency):
         return CostChange(old, new, {}, {}, None, None, ())
     left_out = tuple(sorted({name for side in (old, new) if side for name in side.unpriced}))
-    pools, tenants, idle = (
-        _changes(*pair) for pair in zip(_costs_of(old, left_out), _costs_of(new, left_out), strict=True)
-    )
-    total = AmountChange(_total(old, left_out), _total(new, left_out))
+    sides = [_costs_of(side, left_out) for side in (old, new)]
+    pools, tenants, idle = map(_changes, *sides)
+    total = AmountChange(*(sum(of_pools.values(), Ratio(0)) for of_pools, _, _ in sides))
     if not pools and not tenants and not idle:
         return None
     return CostChange(old, new, pools, tenants, total, idle.get("", AmountChange(Ratio(0), Ratio(0))), left_out)
@@ -84,10 +83,6 @@ def _costs_of(
     tenants = {cost.tenant.name: cost.within(names).guaranteed for cost in side.tenants}
     idle = sum((cost.idle for cost in pools), Ratio(0))
     return {cost.pool.name: cost.total for cost in pools}, tenants, {"": idle}
-
-
-def _total(side: Costs | None, left_out: tuple[str, ...]) -> Money:
-    return sum(_costs_of(side, left_out)[0].values(), Ratio(0))
 
 
 def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[str, AmountChange]:

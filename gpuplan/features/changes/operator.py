@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -55,11 +55,8 @@ def restarted(step: Step, causes: Sequence[Cause], setup: Setup) -> Iterator[Cha
     Nodes whose MPS daemons restart are told of apart. They depend on the pools as they were: that is what runs.
     """
     there = [cause._replace(rolls=_on_nodes(step, cause.rolls)) for cause in causes]
-    alone = [_only(cause, [roll for roll in cause.rolls or () if is_left_alone(roll, setup)]) for cause in there]
-    moving = [
-        cause if cause.rolls is None else _only(cause, [roll for roll in cause.rolls if not is_left_alone(roll, setup)])
-        for cause in there
-    ]
+    alone = _only(there, lambda roll: is_left_alone(roll, setup))
+    moving = _only(there, lambda roll: not is_left_alone(roll, setup))
     if found := [cause for cause in moving if _has(cause, Restart.EVICTS)]:
         # A pod of the driver that is not of its DaemonSet's revision restarts, and pods that hold GPUs go before it.
         # That is so for each change of its pod template, such as a toleration, unless the operator knows that what is
@@ -82,19 +79,17 @@ def restarted(step: Step, causes: Sequence[Cause], setup: Setup) -> Iterator[Cha
         )
     if mps := [cause for cause in moving if _has(cause, Restart.ENDS)]:
         yield _mps_restarts(step, mps)
-    others = [
-        cause
-        if cause.rolls is None
-        else _only(cause, [roll for roll in cause.rolls or () if roll.restart in (Restart.PAUSES, Restart.WATCHES)])
-        for cause in moving
-    ]
+    others = _only(moving, lambda roll: roll.restart in (Restart.PAUSES, Restart.WATCHES))
     rolling = [cause for cause in others if cause.rolls != ()]
     yield from _pods_restart(step, rolling, _runs_mps(step) if mps else [])
     yield from _untouched(step, there, alone)
 
 
-def _only(cause: Cause, rolls: Sequence[Roll]) -> Cause:
-    return cause._replace(rolls=tuple(rolls))
+def _only(causes: Iterable[Cause], is_meant: Callable[[Roll], bool]) -> list[Cause]:
+    """Return the causes with those of their restarts that are meant, or without any if they are not known."""
+    return [
+        cause if cause.rolls is None else cause._replace(rolls=tuple(filter(is_meant, cause.rolls))) for cause in causes
+    ]
 
 
 def _has(cause: Cause, restart: Restart) -> bool:
@@ -147,17 +142,7 @@ def _mps_restarts(step: Step, causes: Sequence[Cause]) -> Change:
     """
     parts = _runs_mps(step)
     nodes = impact_of_all(parts)
-    rolled = [
-        _only(
-            cause,
-            [
-                roll
-                for roll in cause.rolls or ()
-                if (roll.operand.where is not Where.MIG and roll.restart is not Restart.EVICTS)
-            ],
-        )
-        for cause in causes
-    ]
+    rolled = _only(causes, lambda roll: roll.operand.where is not Where.MIG and roll.restart is not Restart.EVICTS)
     return Change(
         *of(step.after, step.after.cluster, causes[0].at),
         ChangeClass.REPARTITION,
@@ -200,14 +185,13 @@ def _pods_restart(step: Step, causes: Sequence[Cause], shared: Sequence[Pool]) -
     if not causes or (nodes is None and shared):
         return
     pauses = any(cause.rolls is None or _has(cause, Restart.PAUSES) for cause in causes)
-    gone = [roll for cause in causes for roll in cause.rolls or () if roll.goes and roll.restart is Restart.PAUSES]
+    restarts = [roll for cause in causes for roll in cause.rolls or ()]
+    gone = [roll for roll in restarts if roll.goes and roll.restart is Restart.PAUSES]
     effect = (_PAUSING if pauses else _WATCHING).format(nodes_of(nodes)) if nodes else _NO_NODES
     if gone and nodes:
         sets = list(dict.fromkeys(roll.operand.daemon_set for roll in gone))
         effect = _GOING.format(nodes_of(nodes), listing(sets, None))
-    if nodes and any(
-        roll.goes and roll.operand.daemon_set == _LABELLER for cause in causes for roll in cause.rolls or ()
-    ):
+    if nodes and any(roll.goes and roll.operand.daemon_set == _LABELLER for roll in restarts):
         effect += _UNLABELLED
     yield Change(
         *of(step.after, step.after.cluster, causes[0].at),
@@ -338,17 +322,12 @@ def _owner_of(group: gpu_operator.DriverGroup) -> str:
 
 def _restarted(step: Step, group: gpu_operator.DriverGroup, words: str, *, goes: bool = False) -> Change:
     """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
-    before = step.before
-    pools = [
-        pool
-        for pool in before.pools
-        if (
-            pool.name == group.pool.name
-            if group.pool is not None
-            else gpu_operator.group_of(before, pool) == group.name
-        )
-    ]
-    pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
+    before, own = step.before, group.pool
+    if own is not None:
+        pools = [pool for pool in before.pools if pool.name == own.name]
+    else:
+        pools = [pool for pool in before.pools if gpu_operator.group_of(before, pool) == group.name]
+    pods = sum(pods_on(before, pool, pool.nodes.count) for pool in pools)
     waits = not goes and _waits(nvidia_drivers(step.after).get(group.name))
     return Change(
         *_place(step.after, group),
@@ -356,7 +335,7 @@ def _restarted(step: Step, group: gpu_operator.DriverGroup, words: str, *, goes:
         words,
         f"pods of the driver stay as they are until somebody deletes them; {NOTHING_RUNS}" if waits else _EFFECT,
         "" if waits else "reverting restarts the drivers again, in the same way",
-        nodes=impact(group.pool.nodes) if group.pool else impact_of_all(pools),
+        nodes=impact(own.nodes) if own else impact_of_all(pools),
         pods=0 if waits else pods,
         needs_drain=not waits,
         daemon_sets=(_owner_of(group),),
@@ -484,10 +463,8 @@ def _running_before(step: Step) -> tuple[Roll, ...]:
 def _causes(step: Step, settings_: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     spec, at, rolled = new.spec, new.at, dict(settings_.rolled)
-    if gpu_operator.are_drivers_by_pool(step.before):
-        # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
-        rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
-    elif settings_.is_handed_over_by_hand:
+    if gpu_operator.are_drivers_by_pool(step.before) or settings_.is_handed_over_by_hand:
+        # What becomes of NVIDIADrivers is told of for each; nobody reads the ClusterPolicy's driver beside them.
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
     elif text := _driver_text(old, new, settings_):
         keys = [key for key in rolled if key.startswith(_DRIVER)]

@@ -92,10 +92,10 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
     if not change.pods and not change.needs_drain:
         return ()
     owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.spec.namespaces}
-    places, touched = _Places(earlier.pools), _touched(change, earlier)
+    touched = _touched(change, earlier)
     found = []
     for pod in pods:
-        pool = places.find_pool(pod)
+        pool = _part_of(pod, earlier.parts)
         units: Mapping[str, int] = {}
         if change.nodes is not None and change.nodes.are_new:
             gpus = {name: number for name, number in pod.requests.items() if name.startswith(_OF_GPUS)}
@@ -131,9 +131,9 @@ def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[
 
 def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[str, int]]]:
     """Each pod that holds units of a pool, with the pool, or the part of one, and how many of each unit."""
-    places = _Places(plan.pools)
+    parts = plan.parts
     for pod in pods:
-        pool = places.find_pool(pod)
+        pool = _part_of(pod, parts)
         if pool is not None and (units := _units(pod, pool, None)):
             yield pod, pool, units
 
@@ -141,18 +141,13 @@ def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[s
 # --- Which pods a change is about --------------------------------------------------------------------------------
 
 
-class _Places:
-    """Whose node a pod is on. A pool that names no nodes has those of no other pool."""
-
-    def __init__(self, pools: Iterable[Pool]) -> None:
-        self._parts = tuple(part for pool in pools for part in pool.parts)
-        self._anywhere = [part for part in self._parts if not part.nodes.names and part.nodes.name_pattern is None]
-
-    def find_pool(self, pod: Pod) -> Pool | None:
-        """The pool, or the part of one that is shared in a way of its own."""
-        named = (part for part in self._parts if has_node(part.nodes, pod.node))
-        unnamed = (part for part in self._anywhere if _units(pod, part, None))
-        return next(chain(named, unnamed), None)
+def _part_of(pod: Pod, parts: Iterable[Pool]) -> Pool | None:
+    """Return the part of a pool whose node a pod is on. A part that names no nodes has those of no other part."""
+    named = (part for part in parts if has_node(part.nodes, pod.node))
+    unnamed = (
+        part for part in parts if not part.nodes.names and part.nodes.name_pattern is None and _units(pod, part, None)
+    )
+    return next(chain(named, unnamed), None)
 
 
 def _touched(change: Change, earlier: Plan) -> frozenset[str]:

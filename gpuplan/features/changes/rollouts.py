@@ -123,10 +123,10 @@ class RolloutStep(NamedTuple):
     """
 
     kind: StepKind
-    nodes: tuple[str, ...]
-    becomes: Pool | None
     state: RolloutState
-    levels: tuple[Level, ...]
+    nodes: tuple[str, ...] = ()
+    becomes: Pool | None = None
+    levels: tuple[Level, ...] = ()
     changes_file: bool = False
 
 
@@ -323,17 +323,17 @@ def _steps(
         if is_move and state.rollout is not way.aim.sharing:
             state = way.begun
             if _key(way.aim) not in known:
-                yield _quiet(StepKind.PREPARE, state, changes_file=True)
+                yield RolloutStep(StepKind.PREPARE, state, changes_file=True)
         for nodes, levels in _batches(leg, max_unavailable, guarantees):
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(moved=moved)
-            yield RolloutStep(leg.kind, nodes, leg.goal, state, levels)
+            yield RolloutStep(leg.kind, state, nodes, leg.goal, levels)
         if is_move:
             if (key := _key(way.target)) not in {*known, _key(way.aim)}:
                 made_known = (*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key))
-                yield _quiet(StepKind.PREPARE, state._replace(kept=made_known), changes_file=True)
+                yield RolloutStep(StepKind.PREPARE, state._replace(kept=made_known), changes_file=True)
             state = way.settled
-            yield _quiet(StepKind.SETTLE, state)
+            yield RolloutStep(StepKind.SETTLE, state)
     if state.rollout is not None or state.kept:
         part = way.home if state.sharing is way.home.sharing else way.target
         retains = _has_other_key(part)
@@ -342,11 +342,7 @@ def _steps(
             gone.add(_key(way.pool.rollout.moved))
         stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
         end = RolloutState(state.sharing, None, (), retains, ())
-        yield _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
-
-
-def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool = False) -> RolloutStep:
-    return RolloutStep(kind, (), None, state, (), changes_file)
+        yield RolloutStep(StepKind.FORGET, end, changes_file=not gone <= stay)
 
 
 def _batches(

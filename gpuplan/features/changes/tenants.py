@@ -87,11 +87,8 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting is the same the other way round" if is_held else REVERT,
             pods=pods_of(old) if is_held else 0,
         )
-    yield from _names(step, old, new)
-    yield from _namespaces(step, old, new)
-    yield from _quotas(step, old, new)
-    yield from _containers(step, old, new)
-    yield from _times(step, old, new)
+    for judge in (_names, _namespaces, _quotas, _containers, _times):
+        yield from judge(step, old, new)
     yield from changes_by_row(step, old, new)
 
 
@@ -345,13 +342,12 @@ def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iter
     """Yield the changes of workloads. ``object_changes`` are all those of the cluster."""
     known = {_moving(taking) for taking in takings(step.before)}
     reached = {_key(workload) for workload, *_ in routed(step.before)}
-    found: dict[tuple[str, str], list[str]] = {}
+    moved: dict[tuple[str, str], list[str]] = {}
     for taking in takings(step.after):
         if _moving(taking) not in known and _key(taking.of) in reached:
             whose = "" if taking.of.tenant.name == taking.by.tenant.name else f" of tenant `{taking.of.tenant.name}`"
             text = f"requests for `{taking.address}` come to it, and no longer to `{taking.of.name}`{whose}"
-            found.setdefault(_key(taking.by), []).append(text)
-    moved = found
+            moved.setdefault(_key(taking.by), []).append(text)
 
     def added(step: Step, new: Workload) -> Iterator[Change]:
         what = f"workload is added: {count(new.most_pods, 'pod')} at most"

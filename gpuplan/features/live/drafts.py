@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from textwrap import wrap
 from typing import Any, Final
 
@@ -115,3 +117,16 @@ def text_of_deletions(documents: Sequence[tuple[str, str]]) -> str:
 def policy_name(name: str) -> str:
     """Return a name that a document may have, as near as can be to a name in the cluster."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-") or "layout"
+
+
+def spelt(seconds: int) -> str:
+    """Return a duration as policies have it."""
+    for length, unit in ((3600, "h"), (60, "m")):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def as_number(amount: Fraction | Decimal | int) -> int | float:
+    """Return an amount as policies have it."""
+    return int(amount) if amount == int(amount) else float(amount)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
-from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
 from gpuplan.compiler.documents.printed import is_cut_off, objects_in, read_printed
-from gpuplan.compiler.manifests import Identity, identity_of
+from gpuplan.compiler.manifests import Identity, identity_of, parse_quantity
 from gpuplan.features.live.findings import report
 
 
@@ -43,13 +43,11 @@ class Item(Value):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        found = mapping(mapping(self.body.get("metadata")).get("labels"))
-        return {key: value for key, value in found.items() if isinstance(value, str)}
+        return texts_of(inside(self.body, "metadata", "labels"))
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        found = mapping(mapping(self.body.get("metadata")).get("annotations"))
-        return {key: value for key, value in found.items() if isinstance(value, str)}
+        return texts_of(inside(self.body, "metadata", "annotations"))
 
     @property
     def title(self) -> str:
@@ -66,6 +64,39 @@ class Item(Value):
     def source(self) -> str:
         """The object and its file, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
         return f"{self.title} ({self.file})"
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Part = TypeVar("_Part")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Part]]) -> dict[_Key, tuple[_Part, ...]]:
+    """Return the second parts of pairs by the first ones, both in their order."""
+    found: dict[_Key, list[_Part]] = {}
+    for key, part in pairs:
+        found.setdefault(key, []).append(part)
+    return {key: tuple(parts) for key, parts in found.items()}
+
+
+def texts_of(value: object) -> dict[str, str]:
+    """Return the values of a mapping that are texts, by their keys."""
+    return {key: item for key, item in mapping(value).items() if isinstance(item, str)}
+
+
+_DIGITS: Final = frozenset("0123456789abcdef")
+_LENGTH: Final = 8
+
+
+def is_named(name: str, start: str) -> bool:
+    """Whether it is this name, or this name with a digest."""
+    digest = name.removeprefix(f"{start}-")
+    return name == start or (digest != name and len(digest) == _LENGTH and set(digest) <= _DIGITS)
+
+
+def units_in(value: object) -> int:
+    """Return the whole units of a quantity, 0 where it is none."""
+    found = parse_quantity(str(value)) if isinstance(value, str | int) else None
+    return int(found or 0)
 
 
 class Dump(Value):
@@ -86,12 +117,8 @@ class Dump(Value):
         return self._by_identity.get(Identity(group, kind, namespace, name))
 
     @cached_property
-    def _by_kind(self) -> Mapping[tuple[str, str], list[Item]]:
-        found: dict[tuple[str, str], list[Item]] = {}
-        for item in self.objects:
-            identity = item.identity
-            found.setdefault((identity.group, identity.kind), []).append(item)
-        return found
+    def _by_kind(self) -> Mapping[tuple[str, str], tuple[Item, ...]]:
+        return grouped(((item.group, item.kind), item) for item in self.objects)
 
     @cached_property
     def _by_identity(self) -> Mapping[Identity, Item]:
@@ -138,9 +165,9 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         is_for_node = item.kind == "Node" and not item.group and "status" not in item.body
         key = item.identity, is_for_node
         there = chosen.setdefault(key, item)
-        if there is item or _is_part(_meaning(item), _meaning(there)):
+        if there is item or is_part(_meaning(item), _meaning(there)):
             continue
-        if _is_part(_meaning(there), _meaning(item)):
+        if is_part(_meaning(there), _meaning(item)):
             chosen[key] = item
             continue
         found.append(report("twice-in-dump", item.at, related=(Label(there.at, "this one was read"),), item=item))
@@ -153,9 +180,10 @@ def _meaning(obj: Item) -> Mapping[str, object]:
     return spoken | ({"labels": obj.labels} if obj.labels else {})
 
 
-def _is_part(some: object, whole: object) -> bool:
+def is_part(some: object, whole: object) -> bool:
+    """Whether a value is another one, or a mapping within it."""
     if isinstance(some, Mapping) and isinstance(whole, Mapping):
-        return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
+        return all(key in whole and is_part(value, whole[key]) for key, value in some.items())
     return some == whole
 
 

@@ -31,20 +31,24 @@ from gpuplan.features.packing.proposing import documents_of, insist_on_prices, t
 from gpuplan.features.packing.sizing.answers import Answer, Objective, Way
 from gpuplan.features.packing.sizing.choosing import choose, highs
 from gpuplan.features.packing.sizing.demand import from_files, from_plan
-from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Basis, Measured, Need
+from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Basis, Need
 
 __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
 
 
 class Question(NamedTuple):
-    """The question beside the demand; ``basis`` is what of the platform counts if the demand names nobody."""
+    """The question beside the demand; ``basis`` is what of the platform counts if the demand names nobody.
+
+    ``percentile`` is that of samples, above 0 and at most 100; ``margin`` is the part that comes on top of it.
+    """
 
     objective: Objective
     wish: Wish
     most_layouts: int | None
     alternatives: bool
-    measured: Measured
     basis: Basis
+    percentile: float
+    margin: Fraction
 
 
 def pack(
@@ -71,8 +75,7 @@ def pack(
     it, 1/5 for a fifth. Each answer may take seconds: ``begin`` is called with the next one before each search.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    measured = Measured(percentile, margin)
-    question = Question(Objective(objective), wish, most_layouts, alternatives, measured, Basis(basis))
+    question = Question(Objective(objective), wish, most_layouts, alternatives, Basis(basis), percentile, margin)
     folder = Path(root)
     known = find_folders(folder, OVERLAYS)
     if not cluster and len(known) > 1:
@@ -169,7 +172,8 @@ class _Asking:
             stated, remarks = _with_others(stated, guaranteed), (*remarks, *more)
         if not demand:
             return stated, remarks
-        asked, remarks = from_files(demand, self._plan, **self._question.measured._asdict())
+        question = self._question
+        asked, remarks = from_files(demand, self._plan, percentile=question.percentile, margin=question.margin)
         if not asked and not has_errors(remarks):
             raise GpuplanError(
                 f"{listing(sorted(demand))} {'asks' if len(demand) == 1 else 'ask'} for nothing",

@@ -19,15 +19,8 @@ from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform
 from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
 
 
-class LeftAlone(NamedTuple):
-    """A pool that is no part of the question, with the reason."""
-
-    pool: str
-    why: str
-
-
-class Kept(NamedTuple):
-    """A pool that stays cut as it is, with the reason."""
+class Spared(NamedTuple):
+    """A pool that stays as it is, with the reason: it is no part of the question, or is to be kept."""
 
     pool: str
     why: str
@@ -38,8 +31,8 @@ class Fleet(Value):
 
     pools: tuple[Pool, ...]
     node_types: tuple[NodeType, ...]
-    kept: tuple[Kept, ...] = ()
-    left_alone: tuple[LeftAlone, ...] = ()
+    kept: tuple[Spared, ...] = ()
+    left_alone: tuple[Spared, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -70,9 +63,9 @@ def fleet_of(plan: Plan, wish: Wish) -> Fleet:
     _check_names("GPU model in this cluster's pools", wish.most_nodes, {pool.gpu.id for pool in plan.pools})
     reasons = {pool.name: _why_not(pool, wish) for pool in plan.pools}
     scope = [pool for pool in plan.pools if not reasons[pool.name]]
-    kept = [Kept(pool.name, why) for pool in scope if (why := _why_kept(pool, wish))]
+    kept = [Spared(pool.name, why) for pool in scope if (why := _why_kept(pool, wish))]
     types = _node_types(plan, scope, {one.pool for one in kept}, wish)
-    alone = (LeftAlone(name, why) for name, why in reasons.items() if why)
+    alone = (Spared(name, why) for name, why in reasons.items() if why)
     return Fleet(tuple(scope), tuple(types), tuple(kept), tuple(alone))
 
 

@@ -9,6 +9,8 @@ from fractions import Fraction as Ratio
 from math import floor
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.amounts import amount_text
@@ -138,18 +140,7 @@ class WrittenQuota(Value):
         return self.guaranteed if self.limit is None else self.limit
 
     def as_data(self) -> Data:
-        values = {
-            "pool": self.pool,
-            "unit": self.unit,
-            "guaranteed": self.guaranteed,
-            "limit": self.limit,
-            "lendable": self.lendable,
-            "split": self.split,
-            "classLimits": self.class_limits,
-            "cpu": self.cpu,
-            "memory": self.memory,
-            "pods": self.pods,
-        }
+        values = {to_camel(name): getattr(self, name) for name in self.__match_args__ if name != "order"}
         return {name: values[name] for name in dict.fromkeys((*self.order, *values)) if values.get(name) is not None}
 
     def with_whole_split(self) -> WrittenQuota:
@@ -273,10 +264,15 @@ def rewritten(plan: Plan, scope: frozenset[str], assignment: Assignment, flows: 
 
 
 def _written(tenant: Tenant) -> list[Data]:
-    source = tenant.at.source
+    return list(spec_of(tenant).get("quotas") or ())
+
+
+def spec_of(part: Any) -> dict[str, Any]:  # noqa: ANN401 - any part of a plan with a place
+    """Return the spec of a part of the plan, as the policy writes it."""
+    source = part.at.source
     if not isinstance(source, Document):
         raise TypeError(source)
-    return list((source.data.get("spec") or {}).get("quotas") or ())
+    return dict(source.data.get("spec") or {})
 
 
 class _Rewriting:

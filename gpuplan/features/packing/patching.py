@@ -82,9 +82,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - plain data
     """Return the same in dicts and lists, of which YAML is written."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 # --- Text --------------------------------------------------------------------------------------------------------

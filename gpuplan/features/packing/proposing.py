@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.prices import node_price, node_type, rates_for
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.packing.assigning import Assignment, Place
 from gpuplan.features.packing.fleet import Fleet, cut_of
-from gpuplan.features.packing.granting import Flow, Flows, Grants, Seat, WrittenQuota
+from gpuplan.features.packing.granting import Flow, Flows, Grants, Seat, WrittenQuota, spec_of
 from gpuplan.features.packing.patching import Wanted
 from gpuplan.features.packing.sizing.answers import Cut, Way
 
@@ -44,12 +44,12 @@ def documents_of(
     gone = [Wanted("Pool", pool.name, None) for pool in fleet.pools if pool.name not in there]
     removed = {wanted.name for wanted in gone}
     others = [
-        Wanted("Pool", pool.name, {key: value for key, value in _spec(pool).items() if key != "fallback"})
+        Wanted("Pool", pool.name, {key: value for key, value in spec_of(pool).items() if key != "fallback"})
         for pool in plan.pools
         if pool.name not in fleet.names and pool.spec.fallback in removed
     ]
     tenants = [
-        Wanted("Tenant", tenant.name, {**_spec(tenant), "quotas": grants.quotas[tenant.name]})
+        Wanted("Tenant", tenant.name, {**spec_of(tenant), "quotas": grants.quotas[tenant.name]})
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
@@ -62,7 +62,7 @@ def documents_of(
         for name, flows in new_teams.items()
     ]
     work = [
-        Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
+        Wanted("Workload", seat.workload.name, {**spec_of(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
         if seat.key is not None
     ]
@@ -70,20 +70,12 @@ def documents_of(
     return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work, *prices]
 
 
-def _spec(part: Any) -> Spec:  # noqa: ANN401 - any part of a plan with a place
-    """Return the spec of a part of the plan, as the policy writes it."""
-    source = part.at.source
-    if not isinstance(source, Document):
-        raise TypeError(source)
-    return dict(source.data.get("spec") or {})
-
-
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
 def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, fleet: Fleet) -> Wanted:
     source = place.source
-    spec = _spec(source)
+    spec = spec_of(source)
     nodes: Spec = {**spec["nodes"], "count": place.nodes}
     if source.nodes.names or place.names:
         nodes["names"] = list(place.names)
@@ -115,7 +107,7 @@ def _sharing(plan: Plan, place: Place, layouts: _Layouts) -> Spec:
         case Way.WHOLE:
             return {"exclusive": {}}
         case Way.TIME_SLICING | Way.MPS:
-            before = (_spec(place.source)["sharing"] or {}).get(cut.way.value) or {}
+            before = (spec_of(place.source)["sharing"] or {}).get(cut.way.value) or {}
             return {cut.way.value: {**before, "replicas": cut.replicas}}
         case Way.MIG:
             mig: Spec = {"layout": layouts.name_of(place.source, cut)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
@@ -13,7 +13,7 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool, Tenant
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.meanwhile import without_file
 from gpuplan.features.changes.model import NodeImpact, division, from_to, verb, who_names
@@ -67,11 +67,11 @@ def pods_on(step: Step, pool: Pool, nodes: NodeImpact | None = None) -> int | No
     return sum(not named or pod.node in named for pod in found)
 
 
-def pods_of(step: Step, tenant: Tenant) -> int | None:
-    """Return the number of pods with units in the namespaces of an earlier tenant, or None without a list of pods."""
+def pods_of(step: Step, namespaces: Container[str]) -> int | None:
+    """Return the number of pods with units in namespaces of the earlier platform, or None without a list of pods."""
     if step.pods is None:
         return None
-    return sum(pod.namespace in tenant.spec.namespaces for pod, _, _ in held(step.before, step.pods))
+    return sum(pod.namespace in namespaces for pod, _, _ in held(step.before, step.pods))
 
 
 def pods_note(number: int | None) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
     if step.before.scheduler is not step.after.scheduler:
         return
     for tenant in _without_queue(step):
-        if (there := pods_of(step, tenant)) != 0:
+        if (there := pods_of(step, tenant.spec.namespaces)) != 0:
             yield Finding(
                 _place(step, tenant),
                 f"ClusterQueue `{cluster_queue(tenant)}` is removed while work may be in it",
@@ -55,7 +55,7 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
         if queue.takes_work and queue.name not in kept:
             gone.setdefault(queue.tenant.name, []).append(queue.name)
     for tenant in step.before.tenants:
-        if tenant.name in gone and (there := pods_of(step, tenant)) != 0:
+        if tenant.name in gone and (there := pods_of(step, tenant.spec.namespaces)) != 0:
             yield Finding(
                 _place(step, tenant),
                 f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
@@ -114,7 +114,7 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
         return
     named = {queue.tenant.name for queue in kai.queues(step.before) if queue.takes_work}
     left = [*_without_queue(step), *(tenant for tenant in step.before.tenants if tenant.name in named)]
-    in_use = [tenant.name for tenant in left if pods_of(step, tenant) != 0]
+    in_use = [tenant.name for tenant in left if pods_of(step, tenant.spec.namespaces) != 0]
     if in_use:
         hangs = old.traits.queues_hold_work
         yield Finding(
@@ -196,14 +196,12 @@ def limit_below_use(step: Step) -> Iterator[Finding]:
 def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
     """The quotas of tenants that stay, before and after; of one that is there no more nothing is left."""
     for old, new in step.tenants:
+        if new is None:
+            continue
         has = quotas(new, {})
-        for key, quota in quotas(old, step.renamed_pools).items() if new is not None else ():
-            if new is not None:
-                yield new, quota, has.get(key) or _nothing(new, quota)
-
-
-def _nothing(tenant: Tenant, quota: Quota) -> Quota:
-    return quota._replace(at=tenant.at / "quotas", guaranteed=0, limit=0, caps=dict.fromkeys(quota.caps, 0))
+        for key, quota in quotas(old, step.renamed_pools).items():
+            caps = dict.fromkeys(quota.caps, 0)
+            yield new, quota, has.get(key) or quota._replace(at=new.at / "quotas", guaranteed=0, limit=0, caps=caps)
 
 
 def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None) -> Amount:
@@ -245,10 +243,8 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
     for tenant in step.before.tenants:
         gone = [name for name in tenant.spec.namespaces if name not in kept]
         if gone:
-            there = None
-            if step.pods is not None:
-                there = sum(pod.namespace in gone for pod, _, _ in held(step.before, step.pods))
             later = stay.get(tenant.name)
+            there = pods_of(step, gone)
             yield Finding(
                 (later.at / "namespaces").key if later is not None else name_of_cluster(step),
                 f"{'namespace' if len(gone) == 1 else 'namespaces'} {listing(gone)} of tenant `{tenant.name}` "

@@ -21,7 +21,6 @@ from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
 from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Stage
-from gpuplan.compiler.planning.prices import Costs
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.costs import AmountChange, CostChange
 from gpuplan.features.changes.git import SHORT
@@ -57,7 +56,12 @@ def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
         case "markdown":
             return _markdown(diff, theme)
         case _:
-            return _page(diff, theme)
+            change_class, _, rest = verdict(diff).partition(":")
+            head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
+            head += "".join(f"{marked_up(printable(note), theme)}\n" for note in notes(diff))
+            later = seen_from(diff.later.side, theme)
+            findings = (frame(found, later, diff.clusters) for found in diff.findings)
+            return "\n".join((folded(head, theme), *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
 
 
 # --- What is said ------------------------------------------------------------------------------------------------
@@ -293,16 +297,6 @@ def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 # --- For a terminal ----------------------------------------------------------------------------------------------
-
-
-def _page(diff: Diff, theme: Theme) -> str:
-    """The verdict, each cluster's changes, worst first, and what is found about the step itself."""
-    change_class, _, rest = verdict(diff).partition(":")
-    head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
-    head += "".join(f"{marked_up(printable(note), theme)}\n" for note in notes(diff))
-    later = seen_from(diff.later.side, theme)
-    findings = (frame(found, later, diff.clusters) for found in diff.findings)
-    return "\n".join((folded(head, theme), *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
 
 
 _LABEL: Final = 8
@@ -587,15 +581,12 @@ def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict
     }
 
 
-def _limits(change: GrantChange) -> dict[str, object]:
-    return {name: {"before": old, "after": new} for name, (old, new) in change.numbers.items()}
-
-
 _CONTRACT: Final = {
     Staleness: Published(more=lambda staleness: {"trouble": staleness.trouble or None}),
     NodeImpact: Published(left_out=("are_new",)),
     GrantChange: Published(
-        left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits
+        left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"),
+        more=lambda change: {name: {"before": old, "after": new} for name, (old, new) in change.numbers.items()},
     ),
     Holder: Published(more=lambda holder: {"tenant": holder.tenant or None}),
     Applier: Published(
@@ -661,18 +652,15 @@ def cost_change_as_data(change: CostChange | None) -> dict[str, Any] | None:
     """A part of `diff.schema.json`."""
     if change is None:
         return None
+    sides = {"before": change.before, "after": change.after}
     return {
-        "currency": {"before": _currency(change.before), "after": _currency(change.after)},
+        "currency": {name: side and side.currency for name, side in sides.items()},
         "total": _amounts(change.total),
         "idle": _amounts(change.idle),
         "pools": _named_amounts("pool", change.pools),
         "tenants": _named_amounts("tenant", change.tenants),
         "left_out_pools": list(change.left_out),
     }
-
-
-def _currency(side: Costs | None) -> str | None:
-    return side.currency if side else None
 
 
 def _amounts(amounts: AmountChange | None) -> dict[str, Any] | None:

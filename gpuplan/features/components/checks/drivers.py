@@ -30,23 +30,32 @@ def nvidia_driver_not_installed(files: HandFiles) -> Iterator[Finding]:
     Write `driver: {nvidiaDriverCRD: {enabled: true}}` under `gpuOperator.values`, or patch the ClusterPolicy. Have
     selectors differ in the value of one label.
     """
-    drivers = [found for found in files.of_kind("NVIDIADriver") if found.group == "nvidia.com" and not found.is_patch]
+    drivers = nvidia_drivers(files)
     if files.plan is None:
         return
-    for found in drivers if _are_skipped(files.plan, files) else ():
-        yield Finding(
-            found.place("kind"),
-            f"the operator skips {found.title}: its ClusterPolicy installs the driver itself",
-            label="does nothing",
-            notes=("NVIDIADriver objects count only with `driver.useNvidiaDriverCRD: true` in the ClusterPolicy",),
-            help=_BY_VALUE if files.plan.cluster.gpu_operator.spec.install is Install.HELM else _BY_PATCH,
-            severity=Severity.WARNING,
-        )
+    help_ = _BY_VALUE if files.plan.cluster.gpu_operator.spec.install is Install.HELM else _BY_PATCH
+    yield from (skipped(found, help_) for found in drivers if _are_skipped(files.plan, files))
     has_fallback = has_default_driver(files.plan.cluster.gpu_operator)
     yield from _meeting_those_of_pools(files.plan, drivers, has_fallback=has_fallback)
     for first, second in combinations(drivers, 2):
         if share_nodes(first, second, has_fallback=has_fallback):
             yield conflict(first, second)
+
+
+def nvidia_drivers(files: HandFiles) -> list[Object]:
+    return [found for found in files.of_kind("NVIDIADriver") if found.group == "nvidia.com" and not found.is_patch]
+
+
+def skipped(driver: Object, help_: str) -> Finding:
+    """One that the operator does not install."""
+    return Finding(
+        driver.place("kind"),
+        f"the operator skips {driver.title}: its ClusterPolicy installs the driver itself",
+        label="does nothing",
+        notes=("NVIDIADriver objects count only with `driver.useNvidiaDriverCRD: true` in the ClusterPolicy",),
+        help=help_,
+        severity=Severity.WARNING,
+    )
 
 
 def conflict(first: Object, second: Object) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from gpuplan.compiler.base.diagnostics import Origin
@@ -115,12 +116,7 @@ _DOUBTFUL = regex(r"://|https?:|git::|@[^\s]*[:/]|\?(?:ref|version)=|\.git\b", r
 # --- Fields ------------------------------------------------------------------------------------------------------
 
 
-def _path(at: Origin, value: str) -> Reference:
-    return Reference(at, value)
-
-
-def _path_or_folder(at: Origin, value: str) -> Reference:
-    return Reference(at, value, may_be_folder=True)
+_path_or_folder = partial(Reference, may_be_folder=True)
 
 
 def _path_or_objects(at: Origin, value: str) -> Reference | None:
@@ -135,34 +131,31 @@ def _keyed_path(at: Origin, value: str) -> Reference:
 
 _FOLDERS = ("resources", "bases", "components")
 _CHARTS = ("helmCharts", "helmChartInflationGenerator")
+_GENERATORS = ("configMapGenerator", "secretGenerator")
 _PLUGINS = ("generators", "transformers", "validators")
 """Their entries are the text of a configuration, a file with some, or a folder that builds some."""
 
 _Fields = Mapping[str, Callable[[Origin, str], Reference | None]]
 """Routes to what names paths, and how it does; `[]` stands for each item of a list."""
 
-_GENERATOR: _Fields = {"files []": _keyed_path, "envs []": _path, "env": _path}
-_CHART: _Fields = {"valuesFile": _path, "additionalValuesFiles []": _path}
+_GENERATOR: _Fields = {"files []": _keyed_path, "envs []": Reference, "env": Reference}
+_CHART: _Fields = {"valuesFile": Reference, "additionalValuesFiles []": Reference}
 
 _FIELDS: _Fields = {
     **{f"{name} []": _path_or_folder for name in _FOLDERS},
-    **{f"{name} []": _path for name in ("crds", "configurations")},
+    **{f"{name} []": Reference for name in ("crds", "configurations")},
     "patchesStrategicMerge []": _path_or_objects,
-    **{f"{name} [] path": _path for name in ("patches", "patchesJson6902", "replacements")},
-    **{
-        f"{name} [] {route}": _GENERATOR[route]
-        for name in ("configMapGenerator", "secretGenerator")
-        for route in _GENERATOR
-    },
-    **{f"{name} [] {route}": _CHART[route] for name in _CHARTS for route in _CHART},
-    "openapi path": _path,
+    **{f"{name} [] path": Reference for name in ("patches", "patchesJson6902", "replacements")},
+    **{f"{name} [] {route}": taken for name in _GENERATORS for route, taken in _GENERATOR.items()},
+    **{f"{name} [] {route}": taken for name in _CHARTS for route, taken in _CHART.items()},
+    "openapi path": Reference,
 }
 _CONFIGURED: _Fields = {
-    **dict.fromkeys(("path", "targetFilePath"), _path),
+    **dict.fromkeys(("path", "targetFilePath"), Reference),
     **_GENERATOR,
     **_CHART,
     "paths []": _path_or_objects,
-    "replacements [] path": _path,
+    "replacements [] path": Reference,
 }
 """The paths that the configuration of any builtin plugin may name."""
 

@@ -127,7 +127,8 @@ def default_selects_nothing(files: HandFiles) -> Iterator[Finding]:
     """Defaults for nodes without a label that name nothing in the ConfigMap beside."""
     for setting in files.settings:
         default = text(setting.value(DEVICE_PLUGIN, "config", "default"))
-        maps = _maps(files, setting.config_name(DEVICE_PLUGIN))
+        name = setting.config_name(DEVICE_PLUGIN)
+        maps = [found for found in files.of_kind("ConfigMap") if name and found.name == name and not found.is_patch]
         known = {key for found in maps for key in inside(found.body, "data")}
         if default and maps and default not in known:
             yield mistyped(
@@ -156,10 +157,6 @@ def _default_of_mig_manager(setting: Settings) -> Iterator[Finding]:
             notes=(f"the operator labels new nodes with `{ALL_DISABLED}`, and with no other entry",),
             help=f"write `{ALL_DISABLED}`, and label the nodes `nvidia.com/mig.config: {default}`",
         )
-
-
-def _maps(files: HandFiles, name: str) -> list[Object]:
-    return [found for found in files.of_kind("ConfigMap") if name and found.name == name and not found.is_patch]
 
 
 # --- What a release or a driver does with it ---------------------------------------------------------------------

@@ -6,25 +6,21 @@ from collections.abc import Iterator
 from itertools import combinations
 from posixpath import dirname
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
+from gpuplan.compiler.base.diagnostics import Finding, Label
 from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.catalog.operators import find_line
 from gpuplan.compiler.checks import drivers
 from gpuplan.compiler.checks.registry import same_rule
-from gpuplan.compiler.planning.hand_files import HandFiles, Object, Settings
+from gpuplan.compiler.planning.hand_files import HandFiles, Settings
 from gpuplan.compiler.policy.models import KernelModules
 from gpuplan.features.components.checks import drivers as by_hand
-
-
-def _nvidia_drivers(files: HandFiles) -> list[Object]:
-    return [found for found in files.of_kind("NVIDIADriver") if found.group == "nvidia.com" and not found.is_patch]
 
 
 def _driven(files: HandFiles) -> Iterator[tuple[Settings, tuple[str, ...]]]:
     """A setting of the driver of nodes, with the route to it. An NVIDIADriver is one."""
     for setting in files.settings:
         yield setting, ("driver",)
-    for found in _nvidia_drivers(files):
+    for found in by_hand.nvidia_drivers(files):
         yield Settings(found.at, inside(found.body, "spec"), found.title, is_whole=True, of=found), ()
 
 
@@ -51,7 +47,7 @@ def precompiled_beside_sidecar(files: HandFiles) -> Iterator[Finding]:
 @same_rule(drivers.storage_driver_beside_closed_modules)
 def storage_beside_closed_modules(files: HandFiles) -> Iterator[Finding]:
     """GPUDirect Storage in an NVIDIADriver with other kernel modules; of a ClusterPolicy the operator asks nothing."""
-    for found in _nvidia_drivers(files):
+    for found in by_hand.nvidia_drivers(files):
         setting = Settings(found.at, inside(found.body, "spec"), found.title, of=found)
         modules = text(setting.value("kernelModuleType")) or KernelModules.AUTO.value
         is_on = setting.value("gds", "enabled") is True and drivers.needs_open_modules(
@@ -89,17 +85,11 @@ def modules_do_not_fit(files: HandFiles) -> Iterator[Finding]:
 @same_rule(by_hand.nvidia_driver_not_installed)
 def driver_not_installed(files: HandFiles) -> Iterator[Finding]:
     """NVIDIADrivers that a ClusterPolicy among the files has the operator skip, and two of one folder for one node."""
-    found = _nvidia_drivers(files)
+    found = by_hand.nvidia_drivers(files)
     stated = [_uses_drivers(setting) for setting in files.settings]
-    for driver in found if False in stated and True not in stated else ():
-        yield Finding(
-            driver.place("kind"),
-            f"the operator skips {driver.title}: its ClusterPolicy installs the driver itself",
-            label="does nothing",
-            notes=("NVIDIADriver objects count only with `driver.useNvidiaDriverCRD: true` in the ClusterPolicy",),
-            help="write `driver: {useNvidiaDriverCRD: true}` in the ClusterPolicy, in values `nvidiaDriverCRD.enabled`",
-            severity=Severity.WARNING,
-        )
+    if False in stated and True not in stated:
+        help_ = "write `driver: {useNvidiaDriverCRD: true}` in the ClusterPolicy, in values `nvidiaDriverCRD.enabled`"
+        yield from (by_hand.skipped(driver, help_) for driver in found)
     known = [line for line in (find_line(setting.release) for setting in files.settings) if line is not None]
     has_fallback = all(line.has_default_driver for line in known)
     for first, second in combinations(found, 2):

@@ -15,6 +15,7 @@ from gpuplan.compiler.planning.apis import api_of
 from gpuplan.compiler.planning.grants import GRANTS_POLICY, USUAL_GRACE_SECONDS
 from gpuplan.compiler.policy.models import Api, Platform
 from gpuplan.features.live.clusters.reader import ARGOCD, Reader, Spec, differing, only, part, plan_of
+from gpuplan.features.live.drafts import spelt
 
 OPENSHIFT: Final = "config.openshift.io"
 
@@ -164,7 +165,9 @@ def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
     if plan is None:
         return {}
     reader.use(found[GRANTS_POLICY])
-    period = _grace_period(found[GRANTS_POLICY].body)
+    grants = map(mapping, sequence(part(found[GRANTS_POLICY].body, "spec", "validations")))
+    bounds = (_BOUND.search(text(rule.get("expression"))) for rule in grants)
+    period = next((spelt(int(bound[1])) for bound in bounds if bound), "none")  # of pods whose tenant has none
     messages = {
         name: {text(mapping(rule).get("message")) for rule in sequence(part(item.body, "spec", "validations"))}
         for name, item in found.items()
@@ -195,15 +198,3 @@ def newest_version(reader: Reader) -> str:
         if all(part(found.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations")):
             return f"1.{minor}"
     return ""
-
-
-def _grace_period(body: Mapping[str, Any]) -> str:
-    """Return the bound for pods whose tenant has none of its own."""
-    for rule in map(mapping, sequence(part(body, "spec", "validations"))):
-        if bound := _BOUND.search(text(rule.get("expression"))):
-            seconds = int(bound[1])
-            for size, unit in ((3600, "h"), (60, "m")):
-                if seconds and seconds % size == 0:
-                    return f"{seconds // size}{unit}"
-            return f"{seconds}s"
-    return "none"

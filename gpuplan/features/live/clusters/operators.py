@@ -48,7 +48,6 @@ from gpuplan.features.live.clusters.reader import (
     Spec,
     credentials_in,
     differing,
-    is_named,
     is_written,
     less,
     only,
@@ -56,7 +55,7 @@ from gpuplan.features.live.clusters.reader import (
     plan_of,
     without,
 )
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, is_named
 
 _CHART: Final = "gpu-operator"
 _SECTIONS: Final = ("migManager", "devicePlugin", "mig")
@@ -419,8 +418,6 @@ def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, besi
     found = _shared(values, str(spec["version"]))
     if part(values, "nfd", "enabled") is False:
         found["nfd"] = False
-    if strategy := text(part(values, "mig", "strategy")):
-        found["migStrategy"] = strategy
     blocks = image_repositories(str(spec["version"])).items()
     images = [(text(part(values, *route, "repository")), f"/{path}") for route, path in blocks]
     mirrors = {image.removesuffix(path) for image, path in images}
@@ -440,8 +437,6 @@ def of_policy(policy: Item, spec: Spec, beside: Beside) -> Spec:
     """Return the fields that decide what a whole ClusterPolicy says."""
     told = mapping(policy.body.get("spec"))
     found = _shared(told, str(spec["version"]))
-    if strategy := text(part(told, "mig", "strategy")):
-        found["migStrategy"] = strategy
     return found | _environment({**spec, **found}, told, beside, policy.name)
 
 
@@ -464,6 +459,8 @@ def reboots(environment: Sequence[Any]) -> bool:
 def _shared(settings: Values, version: str) -> Spec:
     """Return the fields that values and a ClusterPolicy say alike."""
     found: Spec = {}
+    if strategy := text(part(settings, "mig", "strategy")):
+        found["migStrategy"] = strategy
     driver = mapping(settings.get("driver"))
     stated: Spec = {"enabled": False} if driver.get("enabled") is False else {}
     if release := text(driver.get("version")):

@@ -10,7 +10,7 @@ from gpuplan.compiler import catalog
 from gpuplan.compiler.admission.policies import CLAIMS_POLICY
 from gpuplan.compiler.base.credentials import holds_credential
 from gpuplan.compiler.base.diagnostics import Origin, Path
-from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.plain import mapping, sequence, text, value_at
 from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.planning import resolve
@@ -18,7 +18,7 @@ from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
 from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.compiler.policy import parse
 from gpuplan.compiler.policy.models import API_VERSION
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, is_named, texts_of
 from gpuplan.features.live.findings import Reports
 
 Spec = dict[str, Any]
@@ -148,21 +148,11 @@ class Reader:
 
 
 _OF_POOLS: Final = ("gpuplan-pool-", "gpuplan-openshift-pool-")
-_DIGITS: Final = frozenset("0123456789abcdef")
-_LENGTH: Final = 8
-
-
-def is_named(name: str, start: str) -> bool:
-    """Whether it is this name, or this name with a digest."""
-    digest = name.removeprefix(f"{start}-")
-    return name == start or (digest != name and len(digest) == _LENGTH and set(digest) <= _DIGITS)
 
 
 def part(body: object, *route: str) -> object:
     """Return the value at a route, or None."""
-    for key in route:
-        body = mapping(body).get(key)
-    return body
+    return value_at(body, route)
 
 
 def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
@@ -174,8 +164,7 @@ def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
 
 def cleaned(labels: object) -> dict[str, str]:
     """Labels without those that tools write on what they apply."""
-    own = {key: value for key, value in mapping(labels).items() if isinstance(value, str)}
-    return {key: value for key, value in own.items() if not key.startswith(_OF_TOOLS)}
+    return {key: value for key, value in texts_of(labels).items() if not key.startswith(_OF_TOOLS)}
 
 
 _OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
@@ -186,16 +175,18 @@ def differing(fields: Mapping[str, tuple[object, object]]) -> Spec:
     return {key: value for key, (value, usual) in fields.items() if value is not None and value != usual}
 
 
-def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
-    """Return the values that differ from those expected."""
+def less(values: Mapping[str, Any], expected: Mapping[str, Any], *, by_item: bool = False) -> Spec:
+    """Return the values that differ from those expected; with ``by_item``, of a list the items that it adds."""
     found: Spec = {}
     for key, value in values.items():
-        if key not in expected:
-            found[key] = value
-        elif isinstance(value, Mapping) and isinstance(expected[key], Mapping):
-            if inner := less(value, expected[key]):
+        there = expected.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if inner := less(value, there, by_item=by_item):
                 found[key] = inner
-        elif value != expected[key]:
+        elif by_item and isinstance(value, list) and isinstance(there, list):
+            if added := [item for item in value if item not in there]:
+                found[key] = added
+        elif key not in expected or value != there:
             found[key] = value
     return found
 

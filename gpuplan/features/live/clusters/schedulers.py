@@ -17,7 +17,6 @@ from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
 from gpuplan.compiler.documents import Document
-from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.kueue import ROOT_COHORT, UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Stage
@@ -26,6 +25,7 @@ from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
 from gpuplan.features.live.clusters.operators import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
+from gpuplan.features.live.dump import units_in
 from gpuplan.features.live.queues import root_cohort
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -221,7 +221,7 @@ def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, A
     usual = decided(plan)
     if scheduler.get("install") == SchedulerInstall.HELM:
         usual = merged(chart.defaults, usual)
-    more = _added(configured, usual)
+    more = less(configured, usual, by_item=True)
     if more.get("waitForPodsReady") == WAIT_FOR_PODS_READY:
         del more["waitForPodsReady"]
     resources = mapping(more.get("resources"))
@@ -242,24 +242,6 @@ _MAPPINGS: Final = "deviceClassMappings"
 _PREFIXES: Final = "excludeResourcePrefixes"
 
 
-def _added(configured: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
-    """Return the values that one mapping has and the other lacks, and the items that a list adds."""
-    found: Spec = {}
-    for key, value in configured.items():
-        there = usual.get(key)
-        if there is None:
-            found[key] = value
-        elif isinstance(value, Mapping) and isinstance(there, Mapping):
-            if inner := _added(value, there):
-                found[key] = inner
-        elif isinstance(value, list) and isinstance(there, list):
-            if added := [item for item in value if item not in there]:
-                found[key] = added
-        elif value != there:
-            found[key] = value
-    return found
-
-
 _REQUESTS: Final = "requests."
 _OF_GPUS: Final = "requests.nvidia.com/"
 
@@ -278,7 +260,7 @@ def cap(reader: Reader, usual: Cap) -> Cap | None:
         for item in reader.dump.of_kind("", "ResourceQuota")
         if item.name == QUOTA and item.namespace in alone
         for key, value in mapping(part(item.body, "spec", "hard")).items()
-        if key.startswith(_OF_GPUS) and (amount := _amount(value))
+        if key.startswith(_OF_GPUS) and (amount := units_in(value))
     ]
     if not bounds:
         return None
@@ -300,11 +282,6 @@ def _numbers_of_queues(reader: Reader, namespace: str, resource: str) -> Iterato
             flavors = [flavor for group in groups for flavor in sequence(part(group, "flavors"))]
             cells = [mapping(cell) for flavor in flavors for cell in sequence(part(flavor, "resources"))]
             quotas = [cell for cell in cells if cell.get("name") == resource]
-            nominal = sum(_amount(quota.get("nominalQuota")) for quota in quotas)
-            borrowed = sum(_amount(quota.get("borrowingLimit")) for quota in quotas)
+            nominal = sum(units_in(quota.get("nominalQuota")) for quota in quotas)
+            borrowed = sum(units_in(quota.get("borrowingLimit")) for quota in quotas)
             yield nominal, nominal + borrowed if all("borrowingLimit" in quota for quota in quotas) else None
-
-
-def _amount(value: object) -> int:
-    found = parse_quantity(str(value)) if isinstance(value, str | int) else None
-    return int(found) if found else 0

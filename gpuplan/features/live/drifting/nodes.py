@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
-from gpuplan.compiler.manifests import Identity, parse_quantity
+from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.provenance import Links, chosen, copied
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STATE_LABEL, PRODUCT_ENDING, PRODUCT_LABEL
 from gpuplan.compiler.planning.node_patterns import has_node
@@ -20,7 +20,7 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, NodeLabels
 from gpuplan.features.live.drifting.objects import Scope
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, units_in
 
 _SUCCESS: Final = "success"
 _LABELS: Final = ("metadata", "labels")
@@ -171,12 +171,12 @@ def _units(part: Pool, node: Item) -> Iterator[NodeDifference]:
             planned[unit.resource or GPU_RESOURCE] += unit.per_node
     status = inside(node.body, "status")
     capacity, allocatable = ({**mapping(status.get(key))} for key in ("capacity", "allocatable"))
-    others = {key for key in allocatable if key.startswith(_RESOURCES) and _number(allocatable[key])}
+    others = {key for key in allocatable if key.startswith(_RESOURCES) and units_in(allocatable[key])}
     for resource in sorted(planned.keys() | others) if allocatable else ():
-        has_others = resource in capacity and _number(capacity[resource]) != planned[resource]
+        has_others = resource in capacity and units_in(capacity[resource]) != planned[resource]
         field = "capacity" if has_others else "allocatable"
         live = (capacity if field == "capacity" else allocatable).get(resource, ABSENT)
-        if _number(live) != planned[resource]:
+        if units_in(live) != planned[resource]:
             note = "the rest is not healthy, or not set up" if field == "allocatable" and planned[resource] else ""
             links = copied(part.at / "sharing", part.at / "nodes" / "gpusPerNode")
             written = planned[resource] or ABSENT
@@ -184,8 +184,3 @@ def _units(part: Pool, node: Item) -> Iterator[NodeDifference]:
 
 
 _RESOURCES: Final = "nvidia.com/"
-
-
-def _number(value: object) -> int:
-    found = parse_quantity(str(value)) if isinstance(value, str | int) else None
-    return int(found or 0)

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
-from gpuplan.compiler.base.plain import mapping, sequence, text
-from gpuplan.compiler.base.trees import ABSENT
+from gpuplan.compiler.base.plain import mapping, sequence, text, value_at
+from gpuplan.compiler.base.trees import ABSENT, leaves
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests import Identity, gvk_of
 from gpuplan.compiler.manifests.merging.applied import Difference, differences, find_item, is_same
 from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.sync_names import REVISION
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, is_named
 
 
 class Differing(NamedTuple):
@@ -144,7 +144,7 @@ def leftovers(
         if (identity.namespace, _base(identity)) in hashed:
             if named is None:  # the texts in which a name may stand, beside what objects tell of themselves
                 fields = (value for one in dump.objects for key, value in one.body.items() if key != "metadata")
-                named = frozenset(text for value in fields for text in _texts(value))
+                named = frozenset(text for value in fields for _, text in leaves(value) if isinstance(text, str))
             if any(dump.of_kind(*kind) for kind in _USING) and identity.name not in named:
                 yield Leftover(item, applier, is_kept=True)
             continue
@@ -171,28 +171,14 @@ def _is_own_name(name: str) -> bool:
     return name == _OWN or name.startswith(f"{_OWN}-")
 
 
-_DIGEST: Final = 8
-
-
 def _base(identity: Identity) -> str:
     """Return the name of a ConfigMap without the digest of its content; empty where it has none."""
-    base, _, digest = identity.name.rpartition("-")
-    is_digest = len(digest) == _DIGEST and not {*digest} - {*"0123456789abcdef"}
-    return base if identity.kind == "ConfigMap" and not identity.group and is_digest else ""
+    base = identity.name.rpartition("-")[0]
+    is_hashed = identity.kind == "ConfigMap" and not identity.group and is_named(identity.name, base)
+    return base if is_hashed else ""
 
 
 _USING: Final = (("nvidia.com", "ClusterPolicy"), ("apps", "DaemonSet"), ("", "Pod"))
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
 
 
 APPLY: Final = "Apply"
@@ -217,7 +203,7 @@ def owners(body: Mapping[str, Any], route: Path) -> tuple[Owner, ...]:
     steps: list[object] = []
     for part in route:
         steps.append(live)
-        live = _step_into(live, part)
+        live = value_at(live, (part,))
     found = [owner for owner, fields in _entries(body) if _owns(fields, route, steps)]
     return tuple(sorted(found, key=lambda owner: owner.time, reverse=True))
 
@@ -312,7 +298,7 @@ def _inside(fields: Mapping[str, Any], part: str | int, container: object) -> Ma
     """
     if isinstance(part, str):
         return mapping(fields[f"f:{part}"]) if f"f:{part}" in fields else None
-    item = _step_into(container, part)
+    item = value_at(container, (part,))
     for key, inner in fields.items():
         kind, _, value = key.partition(":")
         if kind in ("k", "v") and _names(value, item, is_keys=kind == "k"):
@@ -328,11 +314,3 @@ def _names(value: str, entry: object, *, is_keys: bool) -> bool:
     if not is_keys:
         return bool(wanted == entry)
     return isinstance(entry, Mapping) and all(entry.get(key) == found for key, found in mapping(wanted).items())
-
-
-def _step_into(data: object, part: str | int) -> object:
-    if isinstance(data, Mapping):
-        return data.get(part)
-    if isinstance(data, list) and isinstance(part, int) and part < len(data):
-        return data[part]
-    return None

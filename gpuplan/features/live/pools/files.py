@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.clusters.operators import Operator, is_settings
-from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.dump import Dump, is_part
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
@@ -231,12 +231,6 @@ _USUAL: Final[Mapping[str, object]] = {
 binary" in `README.md` of NVIDIA/k8s-device-plugin at cb6e45ec3577)."""
 
 
-def _is_usual(value: object, usual: object) -> bool:
-    if isinstance(value, Mapping) and isinstance(usual, Mapping):
-        return all(key in usual and part == usual[key] for key, part in value.items())
-    return usual is not None and value == usual
-
-
 def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Loss]:
     """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them itself."""
     refused = (*plugin_errors(body, overriding),)
@@ -244,7 +238,7 @@ def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Itera
     for problem in {found.route: found for found in (*dropped, *refused)}.values():
         yield Loss(problem.route, problem.message, problem.help, is_inert=True)
     for flag, value in inside(body, "flags").items():
-        if flag != "migStrategy" and not _is_usual(value, _USUAL.get(flag)):
+        if flag != "migStrategy" and not (flag in _USUAL and is_part(value, _USUAL[flag])):
             message = f"the flag `{flag}` of the device plugin is not said in a policy"
             yield Loss(("flags", flag), message, "set it for the cluster, in `gpuOperator.values` or `gpuOperator.env`")
     if mapping(body.get("imex")):

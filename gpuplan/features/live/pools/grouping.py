@@ -13,6 +13,7 @@ from gpuplan.compiler.planning.discovered import NODE_POOL_LABELS, bare_product,
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.nodes import Claim, Machine, Part, described, find_by_pci, find_by_product, gpu_name
 
@@ -53,10 +54,7 @@ def group(
         )
         members.get(pool, left).append(machine)
     yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
-    alike: dict[tuple[object, ...], list[Machine]] = {}
-    for machine in left:
-        key = _key(machine, flavors.get(machine.name, ()))
-        alike.setdefault(key, []).append(machine)
+    alike = grouped((_key(machine, flavors.get(machine.name, ())), machine) for machine in left)
     taken = {claim.pool for claim in claims}
     for found in alike.values():
         first, wish = found[0], _name(found[0])
@@ -74,7 +72,7 @@ def group(
             selector=selector,
             count=len(found),
         )
-        yield Group(name, Claim(name, (part,)), tuple(found))
+        yield Group(name, Claim(name, (part,)), found)
 
 
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
@@ -150,11 +148,8 @@ def board_of(group: Group) -> Board | None:
 
 def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], reports: Reports) -> Iterator[Draft]:
     """Yield a document for each model that the catalog lacks."""
-    unknown: dict[str, list[Group]] = {}
-    for found in groups:
-        board = boards[found.pool]
-        if board is not None and board.gpu is None:
-            unknown.setdefault(board.name, []).append(found)
+    models = ((boards[found.pool], found) for found in groups)
+    unknown = grouped((board.name, found) for board, found in models if board is not None and board.gpu is None)
     for name, pools in sorted(unknown.items()):
         machines = [machine for found in pools for machine in found.machines]
         whole = [machine for machine in machines if machine.product and not is_of_mig_devices(machine.product)]

@@ -31,7 +31,7 @@ from gpuplan.compiler.planning.discovered import (
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import Effect
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, texts_of
 
 
 @cache
@@ -296,7 +296,7 @@ def _rules(obj: Item) -> Iterator[tuple[str, Part]]:
         part = Part(
             at=obj.at / "spec" / "rules" / index,
             source=obj.source,
-            labels=_texts(rule.get("labels")),
+            labels=texts_of(rule.get("labels")),
             taints=read_taints(rule.get("taints")),
         )
         features = [mapping(feature) for feature in sequence(rule.get("matchFeatures"))]
@@ -319,7 +319,7 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
         ids = _names(inside(expressions, "device").get("value"))
         return replace(part, devices=part.devices | {f"10de:{device}{behind}" for device in ids})
     name = inside(expressions, "nodename")
-    values = tuple(value for value in sequence(name.get("value")) if isinstance(value, str))
+    values = _names(name.get("value"))
     match name.get("op"):
         case "In":
             return replace(part, names=values)
@@ -343,12 +343,12 @@ def _of_tables(dump: Dump) -> Iterator[Claim]:
                 part = Part(
                     at=document.origin / "nodeGroups" / index,
                     source=f"table of node groups ({document.file.path})",
-                    labels=_texts(row.get("labels")),
+                    labels=texts_of(row.get("labels")),
                     taints=read_taints(row.get("taints")),
                     names=_names(row.get("names")),
                     pattern=text(row.get("namePattern")),
                     except_names=_names(row.get("exceptNames")),
-                    selector=_texts(row.get("selector")),
+                    selector=texts_of(row.get("selector")),
                     count=_number(row.get("nodes")),
                     gpus_per_node=_number(row.get("gpusPerNode")),
                     gpu=text(row.get("gpu")),
@@ -380,10 +380,6 @@ def _is_moved(pool: str, part: Part) -> bool:
 
 
 # --- Any shape ---------------------------------------------------------------------------------------------------
-
-
-def _texts(value: object) -> dict[str, str]:
-    return {key: part for key, part in mapping(value).items() if isinstance(part, str)}
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.clusters.operators import Operator
 from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
@@ -206,21 +207,18 @@ class Keys:
 
     def tell(self) -> None:
         """Report what is lost of files that nodes name, and how many files no node names."""
-        pools: dict[str, list[str]] = {}
-        for pool, parts in self.shared.items():
-            for part in parts:
-                pools.setdefault(self.sharing.read_by(part), []).append(f"Pool {pool}")
+        parts = ((pool, part) for pool, shared in self.shared.items() for part in shared)
+        readers = grouped((self.sharing.read_by(part), (f"Pool {pool}", part)) for pool, part in parts)
         unused: list[ConfigFile] = []
         for key, file in sorted(self.files.items()):
-            if key in pools:
+            if key in readers:
+                pools = [pool for pool, _ in readers[key]]
                 for loss in self.sharing.configurations[key].losses:
                     label = "never had an effect" if loss.is_inert else "not said in a policy"
                     at = file.place(*loss.route)
-                    self.reports.say("plugin-setting-not-said", at, *pools[key], key=key, loss=loss, label=label)
-                shared = [part for parts in self.shared.values() for part in parts]
+                    self.reports.say("plugin-setting-not-said", at, *pools, key=key, loss=loss, label=label)
                 method = self.sharing.configurations[key].method
-                readers = [part for part in shared if (self.sharing.read_by(part)) == key]
-                used = {resource for part in readers for resource in _divided(part)}
+                used = {resource for _, part in readers[key] for resource in _divided(part)}
                 left = [resource for resource in (method.replicas if method else {}) if resource not in used]
                 if left and method is not None:
                     named = [

@@ -22,10 +22,9 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     """
     if plan.scheduler is RUNAI:
         return (), ()
-    if dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI:
-        found, reports = kueue.read(dump, plan)
-    else:
-        found, reports = kai.read(dump, plan)
+    is_of_kueue = dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI
+    reader = kueue.Reader(dump, plan) if is_of_kueue else kai.Reader(dump, plan)
+    found, reports = tuple(reader.queues()), reader.reports
     # Namespaces name tenants, and so do the parameters of gpuplan's admission.
     labelled = {item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace")}
     parameters = [item for item in dump.of_kind("", "ConfigMap") if item.namespace == SYSTEM_NAMESPACE]

@@ -20,7 +20,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
 from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.features.live.queues.model import (
@@ -34,12 +34,6 @@ from gpuplan.features.live.queues.model import (
     tell_faults,
     without_circles,
 )
-
-
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
-    """Return the tenants that Queues stand for, each after the one that it is part of."""
-    reader = _Reader(dump, plan)
-    return tuple(reader.queues()), reader.reports
 
 
 class _Held(Value):
@@ -58,7 +52,7 @@ class _Held(Value):
         return self.rest or self.whole
 
 
-class _Reader:
+class Reader:
     """The queues of KAI-Scheduler in a dump, and the tenants that they become."""
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
@@ -99,10 +93,9 @@ class _Reader:
         self.pools = {shard: [pool for pool in plan.pools if of_pools[pool.name] == shard] for shard in shards}
 
     def queues(self) -> Iterator[Read]:
+        """Yield the tenants that Queues stand for, each after the one that it is part of."""
         above = {tenant: self._parent(tenant) for tenant in self.tenants}
-        children: dict[str, list[str]] = {}
-        for tenant, parent in above.items():
-            children.setdefault(parent, []).append(tenant)
+        children = grouped((parent, tenant) for tenant, parent in above.items())
         order, waiting = [], [*reversed(children.get("", ()))]
         while waiting:
             order.append(waiting.pop())
@@ -310,9 +303,9 @@ class _Reader:
             if (unit := pool.find_unit(name))
         ]
         compute = {
-            pool.name: _compute(held, len(self.pools[shard]))
-            for shard, held in shards.items()
-            for pool in self.pools[shard]
+            pool.name: {counted: share for counted in _COMPUTE if (share := _share(held.whole, counted, len(pools)))}
+            for held, pools in ((held, self.pools[shard]) for shard, held in shards.items())
+            for pool in pools
         }
         settings = _settings_of(first.whole)
         for held in shards.values():
@@ -434,26 +427,19 @@ def _settings_of(queue: Item) -> dict[str, Any]:
     return {**({"surplus": surplus} if surplus else {}), **({"protect": protect} if protect else {})}
 
 
-def _compute(held: _Held, parts: int) -> Mapping[Counted, Share]:
-    """CPU and memory of a queue, an even part of it in each pool of its shard."""
-    found: dict[Counted, Share] = {}
-    for counted in _COMPUTE:
-        if share := _share(held.whole, counted):
-            limit = None if share.limit is None else int(share.limit) // parts
-            found[counted] = Share(int(share.guaranteed) // parts, limit, int(share.guaranteed) // parts)
-    return found
+def _share(queue: Item, counted: Counted, parts: int = 1) -> Share | None:
+    """An even part of a queue's millicores or bytes; None where nothing bounds them.
 
-
-def _share(queue: Item, counted: Counted) -> Share | None:
-    """Millicores or bytes; None where nothing bounds them. CPU is in thousandths, memory in millions of bytes."""
+    CPU is in thousandths, memory in millions of bytes.
+    """
     found = inside(queue.body, "spec", "resources", counted.value)
     quota, limit = (_number(found.get(field)) or Ratio(0) for field in ("quota", "limit"))
     if quota < 0 or not found:
         return None
     factor = 1 if counted is Counted.CPU else _MEGABYTE
     # gpuplan writes the least number that is no less than the amount, once it is multiplied again.
-    guaranteed = round(quota * factor)
-    most = None if limit < 0 else max(round(limit * factor), guaranteed)
+    guaranteed = round(quota * factor) // parts
+    most = None if limit < 0 else max(round(limit * factor) // parts, guaranteed)
     return Share(guaranteed, most, guaranteed)
 
 

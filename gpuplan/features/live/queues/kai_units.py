@@ -156,16 +156,11 @@ def divide(
     Of a unit there may be at ``most`` so many.
     """
     units = [unit for name in names if (unit := pool.find_unit(name))]
-    divisions = _divisions(pool, units, gpus, [_MOST_STEPS])
-    found = next(
-        (
-            parts
-            for parts in divisions
-            if most is None or all(number <= most[unit.name] for unit, number in zip(units, parts, strict=True))
-        ),
-        None,
-    )
-    return None if found is None else {unit.name: amount for unit, amount in zip(units, found, strict=True)}
+    for parts in _divisions(pool, units, gpus, [_MOST_STEPS]):
+        found = {unit.name: number for unit, number in zip(units, parts, strict=True)}
+        if most is None or all(number <= most[name] for name, number in found.items()):
+            return found
+    return None
 
 
 def _around(usual: int, most: int) -> Iterator[int]:

@@ -15,10 +15,12 @@ from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.drafts import as_number
+from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of
 from gpuplan.features.live.queues.model import (
+    COUNTED,
     KUEUE_GROUP,
     Matching,
     Names,
@@ -32,12 +34,6 @@ from gpuplan.features.live.queues.model import (
     root_cohort,
     tell_faults,
 )
-
-
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
-    """Return the tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
-    reader = _Reader(dump, plan)
-    return tuple(reader.queues()), reader.reports
 
 
 class _Holder(Value):
@@ -66,7 +62,7 @@ class _Holder(Value):
         return tuple(dict.fromkeys((*self.cells, *self.shared)))
 
 
-class _Reader:
+class Reader:
     """The queues and cohorts of Kueue in a dump, and the tenants that they become."""
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
@@ -82,7 +78,7 @@ class _Reader:
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:
-                self._tell_idle(item, "counts nothing that a pool hands out")
+                self.reports.about("idle-queue", item, why="counts nothing that a pool hands out")
         self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
         if root:
             self._tell_of_others(root)
@@ -101,13 +97,12 @@ class _Reader:
         }
         for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
             if item.name not in self.cohorts and item.name != self.root:
-                self._tell_idle(item, "has no queue in it that counts GPUs")
+                self.reports.about("idle-queue", item, why="has no queue in it that counts GPUs")
 
     def queues(self) -> Iterator[Read]:
+        """Yield the tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
         holders = {holder.name: holder for holder in self._holders()}
-        children: dict[str, list[_Holder]] = {}
-        for holder in holders.values():
-            children.setdefault(holder.parent, []).append(holder)
+        children = grouped((holder.parent, holder) for holder in holders.values())
         sums: dict[str, Mapping[Key, Amount]] = {}
         shares: dict[str, Mapping[Key, Share]] = {}
         order, waiting = [], [*children.get("", ())]
@@ -199,7 +194,7 @@ class _Reader:
         counted = [
             key
             for key in keys
-            if key[1] in _COUNTED
+            if key[1] in COUNTED
             and (
                 holder.is_apart
                 or holder.shared.get(key, _OPEN) != _OPEN
@@ -241,7 +236,7 @@ class _Reader:
     def _is_counted(self, holder: _Holder, key: Key, holders: Mapping[str, _Holder]) -> bool:
         """Whether a queue's cell of CPU, memory or pods bounds them; else it is there since all queues have one."""
         cell = holder.cells[key]
-        if key[1] not in _COUNTED or cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0):
+        if key[1] not in COUNTED or cell == Cell(PLENTY[COUNTED[key[1]]], None, 0):
             return False
         if cell != _OPEN:
             return True
@@ -277,8 +272,8 @@ class _Reader:
         ]
         compute: dict[str, dict[Counted, Share]] = {}
         for (name, resource), share in shares.items():
-            if resource in _COUNTED:
-                compute.setdefault(name, {})[_COUNTED[resource]] = share
+            if resource in COUNTED:
+                compute.setdefault(name, {})[COUNTED[resource]] = share
         return Queue(
             holder.name,
             holder.parent,
@@ -327,11 +322,7 @@ class _Reader:
                     route = ("spec", "resourceGroups", index, "flavors", number, "name")
                     self.reports.about("flavor-of-others", root, *route, flavor=flavor, root=root)
 
-    def _tell_idle(self, holder: Item, why: str) -> None:
-        self.reports.about("idle-queue", holder, why=why)
 
-
-_COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
 _GAP: Final = Cell(0, 0)
 """The cell that fills the gaps of a queue's group."""
 _OPEN: Final = Cell(0)
@@ -341,14 +332,12 @@ _OPEN: Final = Cell(0)
 def _weight(holder: Item | None) -> int | float:
     value = inside(holder.body, "spec", "fairSharing").get("weight") if holder else None
     number = None if value is None else parse_quantity(str(value))
-    if number is None or number < 0:
-        return 1
-    return int(number) if number == int(number) else float(number)
+    return 1 if number is None or number < 0 else as_number(number)
 
 
 def _quota_of_rest(cell: Cell, key: Key) -> Amount:
     """Return the quota of a parent's own queue, or 0 if nothing bounds that queue."""
-    is_filled = key[1] in _COUNTED and cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
+    is_filled = key[1] in COUNTED and cell == Cell(PLENTY[COUNTED[key[1]]], None, 0)
     return 0 if is_filled else cell.nominal
 
 

@@ -18,14 +18,13 @@ from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.amounts import amount_of, portion_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE, counted_resource
-from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool, Unit
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Pool, Unit
+from gpuplan.features.live.dump import Dump, Item, texts_of
 from gpuplan.features.live.findings import Reports, report
-from gpuplan.features.live.queues.model import KUEUE_GROUP, Matching, cohort_of
+from gpuplan.features.live.queues.model import COUNTED, KUEUE_GROUP, Matching, cohort_of
 from gpuplan.features.live.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT
 
-_COUNTED: Mapping[str, Counted] = {item.value: item for item in Counted}
-_OF_NODES = frozenset((*_COUNTED, "ephemeral-storage"))
+_OF_NODES = frozenset((*COUNTED, "ephemeral-storage"))
 """The resources that every node has."""
 
 
@@ -119,7 +118,7 @@ class CellReader(Value, eq=False):
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
             if among and not held and (quota.cell.nominal > 0 or bool(cohort_of(holder) and quota.cell.borrowing != 0)):
                 self.reports.say("compute-without-gpus", quota.at, holder.identity, item=holder, quota=quota)
-            return held if quota.resource in _COUNTED else {}
+            return held if quota.resource in COUNTED else {}
         found = {
             pool.name: Ratio(sum(unit.capacity for unit in units_of(pool, quota.resource)))
             for pool in pools
@@ -172,8 +171,7 @@ class CellReader(Value, eq=False):
 
 def node_labels(flavor: Item) -> Mapping[str, str]:
     """Return the labels of the nodes that a flavor is of; none where it is of all."""
-    found = inside(flavor.body, "spec", "nodeLabels")
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    return texts_of(inside(flavor.body, "spec", "nodeLabels"))
 
 
 def units_of(pool: Pool, resource: str) -> list[Unit]:
@@ -207,8 +205,8 @@ def _amount(resource: str, value: object) -> int | None:
     number = exact_quantity(str(value))
     if number is None or number < 0:
         return None
-    if resource in _COUNTED:
-        return amount_of(_COUNTED[resource], str(value))
+    if resource in COUNTED:
+        return amount_of(COUNTED[resource], str(value))
     return int(number) if number == int(number) else None
 
 

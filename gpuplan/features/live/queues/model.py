@@ -10,15 +10,17 @@ from typing import Any, Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.planning import node_patterns
+from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.planning.amounts import amount_text, share_of_units
 from gpuplan.compiler.planning.discovered import HOST_LABEL, PRODUCT_LABEL
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
+from gpuplan.compiler.planning.node_patterns import find_pattern
 from gpuplan.compiler.planning.plan import POOL_LABEL, Amount, Counted, Plan, Pool, Unit
 from gpuplan.compiler.planning.tree import circles
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.components import QUEUE_CHECKS
+from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 
@@ -68,6 +70,7 @@ def without_circles(above: Mapping[str, str]) -> Mapping[str, str]:
 
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
+COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
 
 
 def root_cohort(dump: Dump) -> str:
@@ -132,17 +135,13 @@ def quotas(
             {
                 "pool": pool.name,
                 **({"unit": item.unit.name} if len(pool.units) > 1 else {}),
-                "guaranteed": _number(item.share.guaranteed),
-                **({} if limit == item.share.guaranteed else {"limit": "none" if limit is None else _number(limit)}),
-                **({"lendable": _number(lent)} if (lent := item.share.lendable) < item.share.guaranteed else {}),
+                "guaranteed": as_number(item.share.guaranteed),
+                **({} if limit == item.share.guaranteed else {"limit": "none" if limit is None else as_number(limit)}),
+                **({"lendable": as_number(lent)} if (lent := item.share.lendable) < item.share.guaranteed else {}),
                 **_beside(pool, [other for other in units if other.pool is pool], beside),
             }
         )
     return tuple(found)
-
-
-def _number(amount: Amount) -> int | float:
-    return int(amount) if amount == int(amount) else float(amount)
 
 
 def _beside(pool: Pool, units: Sequence[UnitShare], compute: Mapping[Counted, Share]) -> dict[str, Any]:
@@ -211,14 +210,10 @@ class Matching(Value, eq=False):
 
 
 def _chooses(pool: Pool, node: Item) -> bool:
-    nodes = pool.nodes
-    if nodes.name_pattern is not None:
-        pattern = node_patterns.parse(nodes.name_pattern)
-        if isinstance(pattern, node_patterns.Unreadable) or not pattern.matches(node.name):
-            return False
-    elif not nodes.selector:
-        return False
-    return nodes.selector.items() <= node.labels.items()
+    nodes, pattern = pool.nodes, find_pattern(pool.nodes.name_pattern)
+    is_called_so = pattern is not None and pattern.matches(node.name)
+    is_meant = bool(nodes.selector) if nodes.name_pattern is None else is_called_so
+    return is_meant and nodes.selector.items() <= node.labels.items()
 
 
 _GROUPS: Final = frozenset(("kueue.x-k8s.io", "scheduling.run.ai"))
@@ -228,16 +223,9 @@ def tell_faults(dump: Dump, plan: Plan, reports: Reports) -> None:
     """Report queues that admit nothing, are refused, or refer to nothing."""
     items = [item for item in dump.objects if item.group in _GROUPS]
     files = HandFiles(objects=tuple(Object(item.at, item.body, item.file, "") for item in items), plan=plan)
-    for check in QUEUE_CHECKS:
-        for diagnostic in check.run(files):
-            at = diagnostic.finding.at
-            of = next(
-                (
-                    item
-                    for item in items
-                    if (at.source is item.at.source and at.path[: len(item.at.path)] == item.at.path)
-                ),
-                None,
-            )
-            if of is not None:
-                reports.add(diagnostic, of.identity)
+    for diagnostic in run_all(QUEUE_CHECKS, files):
+        at = diagnostic.finding.at
+        for item in items:
+            if at.source is item.at.source and at.path[: len(item.at.path)] == item.at.path:
+                reports.add(diagnostic, item.identity)
+                break

@@ -15,6 +15,7 @@ from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
+from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import Space, Team, grants_in, read_caps
@@ -207,8 +208,8 @@ def _defaults(space: Space) -> dict[str, Any]:
         value = mapping(limits.get(field)).get(counted.value)
         amount = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
         if amount is not None:
-            ratio = int(amount) if amount.denominator == 1 else float(amount)
-            found.setdefault(counted.value, {}).setdefault(name, ratio if name == "maxRatio" else str(value))
+            said = found.setdefault(counted.value, {})
+            said.setdefault(name, as_number(amount) if name == "maxRatio" else str(value))
     capped = read_caps(space.quotas).plain if space.owner else {}
     for name, amounts in found.items():
         is_usual = f"requests.{name}" in capped and amounts.get("request") == DEFAULT_REQUESTS[Counted(name)]

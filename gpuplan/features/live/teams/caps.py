@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
@@ -96,12 +96,8 @@ Offers = Mapping[str, tuple[Offer, ...]]
 
 
 def offers_of(plan: Plan) -> Offers:
-    found: dict[str, list[Offer]] = {}
-    for pool in plan.pools:
-        for unit in pool.units:
-            offer = Offer(pool, unit)
-            found.setdefault(offer.counted_as, []).append(offer)
-    return {key: tuple(offers) for key, offers in found.items()}
+    offers = (Offer(pool, unit) for pool in plan.pools for unit in pool.units)
+    return grouped((offer.counted_as, offer) for offer in offers)
 
 
 def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:

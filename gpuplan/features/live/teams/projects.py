@@ -18,7 +18,8 @@ from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, UnitKey
 from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
-from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.drafts import spelt
+from gpuplan.features.live.dump import Dump, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offer, Offers, Space, offers_in, read_caps
@@ -169,14 +170,6 @@ def _ratio(value: object) -> Ratio | None:
 _MOST: Final = 10**15
 
 
-def spelt(seconds: int) -> str:
-    """Return a duration as policies have it."""
-    for length, unit in ((3600, "h"), (60, "m")):
-        if seconds % length == 0:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
-
-
 def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space], reports: Reports) -> tuple[Queue, ...]:
     """Return a `Queue` for each tenant of Run:ai; ``spaces`` are namespaces that gpuplan wrote, with their tenant."""
     reader = _Reader(orgs, offers, spaces)
@@ -208,9 +201,7 @@ class _Reader:
     def __init__(self, orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> None:
         self._orgs, self._spaces = orgs, spaces
         self._offers = offers
-        self._by_pool: dict[str, list[Offer]] = {}
-        for offer in (offer for known in offers.values() for offer in known):
-            self._by_pool.setdefault(offer.pool.name, []).append(offer)
+        self._by_pool = grouped((offer.pool.name, offer) for known in offers.values() for offer in known)
         self._departments = {org.name: org for org in orgs.departments}
         teams: dict[str, _Team] = {}
         for project in self._orgs.projects:
@@ -257,14 +248,14 @@ class _Reader:
 
     # --- What they have
 
-    def _units(self, team: _Team, pool: str) -> list[Offer]:
+    def _units(self, team: _Team, pool: str) -> Sequence[Offer]:
         """Return the units of a pool that a team's namespaces may use, or else all of the pool's."""
         spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
         if any(space.parameters for space in spaces):
             found = {offer.key: offer for space in spaces for offer in offers_in(space.parameters, self._offers)}
             here = [offer for offer in found.values() if offer.pool.name == pool]
-            return here or self._by_pool.get(pool, [])[:1]  # a quota on nothing is in no grant
-        return self._by_pool.get(pool, [])
+            return here or self._by_pool.get(pool, ())[:1]  # a quota on nothing is in no grant
+        return self._by_pool.get(pool, ())
 
     def _own_quotas(self, team: _Team) -> dict[UnitKey, dict[str, Any]]:
         found: dict[UnitKey, dict[str, Any]] = {}

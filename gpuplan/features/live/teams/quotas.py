@@ -14,6 +14,7 @@ from gpuplan.compiler.planning.amounts import amount_text, portion_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.policy.models import Cap as CappedBy
+from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import (
     COMPUTE_KEYS,
@@ -239,10 +240,7 @@ def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[
     gpuplan's parameters say it, else its quotas do.
     """
     if space.parameters:
-        found: dict[str, list[Offer]] = {}
-        for offer in offers_in(space.parameters, offers):
-            found.setdefault(offer.counted_as, []).append(offer)
-        return {key: tuple(known) for key, known in found.items()}
+        return grouped((offer.counted_as, offer) for offer in offers_in(space.parameters, offers))
     counted = {key for caps_of in (caps.plain, *caps.by_class.values()) for key in caps_of if key in offers}
     return {key: offers[key] for key in sorted(counted) if key not in caps.plain or caps.plain[key].amount >= 1}
 
@@ -271,11 +269,8 @@ def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, 
 
     A ResourceQuota promises nothing: with caps beyond the capacity, the first to come has it.
     """
-    by_unit: dict[UnitKey, list[Share]] = {}
-    for share in shares:
-        by_unit.setdefault(share.offer.key, []).append(share)
     found: dict[tuple[str, UnitKey], int] = {}
-    for key, whose in by_unit.items():
+    for key, whose in grouped((share.offer.key, share) for share in shares).items():
         caps = {share.team: share.total or 0 for share in whose}
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:

@@ -15,6 +15,7 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.planning.dra import device_class_name
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Tenant
 from gpuplan.compiler.planning.workspaces import SETTINGS
+from gpuplan.features.live.drafts import spelt
 from gpuplan.features.live.dump import Dump, Item
 
 Kind = tuple[str, str]
@@ -346,13 +347,7 @@ def _value(variable: Mapping[str, object]) -> object:
 def duration(seconds: object) -> str | None:
     """So many seconds, as policies write it."""
     length = number(seconds)
-    if not length or length < 0:
-        return None
-    unit, size = next((unit, size) for unit, size in _UNITS if length % size == 0)
-    return f"{length // size}{unit}"
-
-
-_UNITS: Final = (("h", 3600), ("m", 60), ("s", 1))
+    return spelt(length) if length and length > 0 else None
 
 
 def _pod(template: Template, field: str) -> tuple[object, ...]:

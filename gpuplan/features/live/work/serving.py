@@ -11,6 +11,7 @@ from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_a
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIOD, canary_name, metric_of
 from gpuplan.compiler.policy.models import AutoscalerKind, Autoscaling, ServingKind
+from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.ending import annotations_of, topology
 from gpuplan.features.live.work.pods import (
@@ -223,11 +224,11 @@ def _measures(metric: str, each: Decimal | None, *, is_counted: bool | None) -> 
     if each is None:
         return
     if metric == GPU_METRIC:
-        yield {"gpuPercent": _whole(each * 100)}
+        yield {"gpuPercent": as_number(each * 100)}
     if metric in _USUAL:
-        yield {_USUAL[metric]: _whole(each)}
+        yield {_USUAL[metric]: as_number(each)}
     name = "requestsPerSecond" if is_counted is not False else "waitingRequests"
-    yield {name: _whole(each), "metric": metric}
+    yield {name: as_number(each), "metric": metric}
 
 
 _USUAL: Final = {
@@ -255,7 +256,3 @@ def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
 
 _OF_PODS: Final = regex(r"sum\((?P<rate>rate\()?(?P<metric>[a-zA-Z_:][a-zA-Z0-9_:]*)\{.*\}(\[2m\]\))?\)")
 """The query of Prometheus that gpuplan writes for the pods of a service."""
-
-
-def _whole(value: Decimal) -> int | float:
-    return int(value) if value == value.to_integral_value() else float(value)

@@ -43,9 +43,12 @@ def pack(
     if len(clusters) > 1:
         raise click.UsageError("a demand is of one cluster: give --cluster once.")
     try:
+        files = dict(contents(demand, "a Demand document, or a table"))
+        named = demands.tables_beside(files)
+        tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in named}
         packing = computing.pack(
             terminal.root,
-            _demand(demand),
+            {**files, **{place: content for place, content in tables.items() if content is not None}},
             cluster="".join(clusters),
             pools=pools_,
             objective=objective,
@@ -67,14 +70,6 @@ def pack(
         )
     terminal.print(shown_packing(packing, format_, terminal.out_theme, number))
     return _end(terminal, packing, number, write=write)
-
-
-def _demand(names: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of a demand by name, with the tables that they name."""
-    files = dict(contents(names, "a Demand document, or a table"))
-    named = demands.tables_beside(files)
-    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in named}
-    return {**files, **{place: content for place, content in tables.items() if content is not None}}
 
 
 def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:

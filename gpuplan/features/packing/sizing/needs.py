@@ -16,13 +16,6 @@ PERCENTILE: Final = 95.0
 MARGIN: Final = Fraction(1, 5)
 
 
-class Measured(NamedTuple):
-    """``percentile`` is that of samples, above 0 and at most 100; ``margin`` is the part that comes on top of it."""
-
-    percentile: float = PERCENTILE
-    margin: Fraction = MARGIN
-
-
 class Basis(StrEnum):
     """The part of a platform that counts as demand."""
 

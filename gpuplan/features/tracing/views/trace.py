@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from textwrap import fill
 from typing import Any, Final
@@ -301,7 +301,5 @@ def _place_as_data(place: TracedPlace, theme: Theme) -> dict[str, Any]:
 
 def _use_as_data(use: Use, theme: Theme) -> dict[str, Any]:
     applier = use.applier
-    applied: Mapping[str, str] | None = None
-    if applier is not None:
-        applied = {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}
+    applied = applier and {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}
     return {**_written(use.value, theme), "how": use.how.value, "of_object": use.is_of_object, "applied_by": applied}

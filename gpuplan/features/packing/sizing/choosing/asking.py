@@ -43,6 +43,15 @@ class Ask(Value, eq=False):
         return sum(self.amounts, Fraction(0))
 
 
+def in_order(asked: Sequence[Ask]) -> list[tuple[int, int, Fraction]]:
+    """Return what each need asks for, in the order of needs: its number, which ask it is part of, and the amount."""
+    return sorted(
+        (number, at, amount)
+        for at, ask in enumerate(asked)
+        for number, amount in zip(ask.numbers, ask.amounts, strict=True)
+    )
+
+
 def asks(needs: Sequence[Need], types: Sequence[NodeType], standing: Iterable[Place]) -> list[Ask]:
     """Return all needs, each in the ask of those like it; ``standing`` are the parts of nodes that are cut already."""
     places = frozenset(standing)

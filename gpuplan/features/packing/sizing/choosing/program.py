@@ -152,9 +152,6 @@ class Choice:
             used.append(is_used)
         self.program.row(0, dict.fromkeys(used, 1), most)
 
-    def solve(self, costs: Costs, *, step: float, time_limit_s: float) -> Solution:
-        return self.program.solve(costs, step=step, time_limit_s=time_limit_s)
-
     def by_nodes(self, each: Mapping[int, float]) -> Costs:
         """Return costs of so much for each node of a type."""
         return {index: each[form.number] for index, form in self.node_forms.items()}

@@ -10,7 +10,7 @@ from math import ceil
 
 from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Objective, Proof, Way
-from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
+from gpuplan.features.packing.sizing.choosing.asking import Ask, Place, in_order
 from gpuplan.features.packing.sizing.choosing.forms import (
     UNCUT,
     GpuForm,
@@ -37,12 +37,7 @@ def serve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
     """Return an answer that holds, though there may be better ones; price lists give its bound (see `frontier`)."""
     stock = [_Stock(number, node_type, objective) for number, node_type in enumerate(types)]
     taken: list[Counter[Place]] = [Counter() for _ in asked]
-    wishes = sorted(
-        (number, at, amount)
-        for at, ask in enumerate(asked)
-        for number, amount in zip(ask.numbers, ask.amounts, strict=True)
-    )
-    for _, at, amount in wishes:
+    for _, at, amount in in_order(asked):
         _serve(asked[at], amount, stock, taken[at])
     forms = [one.forms() for one in stock]
     return Solved(

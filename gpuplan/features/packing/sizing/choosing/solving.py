@@ -12,7 +12,7 @@ from math import ceil, gcd, lcm
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Objective, Proof, Way
-from gpuplan.features.packing.sizing.choosing.asking import Ask
+from gpuplan.features.packing.sizing.choosing.asking import Ask, in_order
 from gpuplan.features.packing.sizing.choosing.assembling import assemble, layouts
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, cut_of
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Outcome, Solution
@@ -110,7 +110,7 @@ def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[F
     }
     choice.program.row(-INFINITE, last.costs, _cost(last.costs, solution) + last.step / 2)
     step = max(_cost(memory, solution) // _NEARLY, 1)
-    better = choice.solve(memory, step=step, time_limit_s=_A_WHILE)
+    better = choice.program.solve(memory, step=step, time_limit_s=_A_WHILE)
     return better if better.values and choice.holds(better, amounts) else solution
 
 
@@ -147,7 +147,7 @@ def _price(choice: Choice) -> Goal:
 
 
 def _least(choice: Choice, goal: Goal, time_limit_s: float) -> Solution:
-    return choice.solve(goal.costs, step=goal.step, time_limit_s=time_limit_s)
+    return choice.program.solve(goal.costs, step=goal.step, time_limit_s=time_limit_s)
 
 
 def _cost(costs: Costs, solution: Solution) -> float:
@@ -178,16 +178,12 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
         return amounts
 
     done = [Fraction(0)] * len(asked)
-    steps = sorted(
-        (number, at, amount)
-        for at, ask in enumerate(asked)
-        for number, amount in zip(ask.numbers, ask.amounts, strict=True)
-    )
+    steps = in_order(asked)
     while steps:
         met, least = 0, len(steps)
         while met < least:
             middle = (met + least) // 2
-            if make(with_steps(steps[: middle + 1])).solve({}, step=1, time_limit_s=time_limit_s).values:
+            if make(with_steps(steps[: middle + 1])).program.solve({}, step=1, time_limit_s=time_limit_s).values:
                 met = middle + 1
             else:
                 least = middle
@@ -197,7 +193,7 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
         _, at, _ = steps[met]
         choice = make(done)
         costs = {index: -worth for index, worth in choice.answers(at).items()}
-        solution = choice.solve(costs, step=0, time_limit_s=time_limit_s)
+        solution = choice.program.solve(costs, step=0, time_limit_s=time_limit_s)
         done[at] = choice.answered(at, solution) if solution.values else done[at]
         steps = [step for step in steps[met + 1 :] if step[1] != at]
     return done
@@ -246,7 +242,7 @@ def _one_for_all(
         program.row(0, {index: 1, program.number(): -nodes}, 0)
     program.row(0, dict.fromkeys(mine, 1), nodes)
     choice.demand([ask.amount for ask in asked])
-    solution = choice.solve({}, step=1, time_limit_s=time_limit_s)
+    solution = program.solve({}, step=1, time_limit_s=time_limit_s)
     if not solution.values:
         return None
     per_gpu = [

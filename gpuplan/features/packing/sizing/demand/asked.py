@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.documents.rules import TOO_LARGE
 from gpuplan.compiler.documents.text import decode
@@ -109,7 +108,12 @@ def asked_in_table(table: Table, before: int = 0) -> Read:
     """Return the rows as items: columns are called as the fields of an item in a document."""
     if len(table.rows) > MOST_NEEDS - before:
         return (), (too_many(RowDocument(table, table.rows[MOST_NEEDS - before], {}).origin),)
-    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table), *_no_rows(table)]
+    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table)]
+    if not table.rows:
+        finding = Finding(
+            table.header, "table of demand has no rows", label="nothing below it", help="add a row for each need"
+        )
+        found.append(NO_DEMAND.report(finding))
     if found:
         return (), tuple(found)
     asked: list[Asked] = []
@@ -121,14 +125,6 @@ def asked_in_table(table: Table, before: int = 0) -> Read:
         if work is not None:
             asked.append(Asked(work, origin_of(document, left_out)))
     return tuple(asked), tuple(found)
-
-
-def _no_rows(table: Table) -> Iterator[Diagnostic]:
-    if not table.rows:
-        finding = Finding(
-            table.header, "table of demand has no rows", label="nothing below it", help="add a row for each need"
-        )
-        yield NO_DEMAND.report(finding)
 
 
 @cache
@@ -179,8 +175,3 @@ def tables_named(asked: Sequence[Asked]) -> Iterator[tuple[Asked, str]]:
     for item in asked:
         if item.work.service and isinstance(item.work.service.throughput, str):
             yield item, item.work.service.throughput
-
-
-def known_columns() -> str:
-    """As a help lists them."""
-    return listing([*_columns()], None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from posixpath import dirname, join, normpath
 from typing import Final
@@ -51,7 +51,8 @@ def from_files(
     platform = platform_of(plan)
     for item in read.asked:
         folder = dirname(item.at.locate().file.path) if item.work.service else ""
-        tables = {path: read.profiles[place] for path, place in _paths(item, folder) if place in read.profiles}
+        named = ((path, Beside(folder, path).place) for _, path in tables_named([item]))
+        tables = {path: read.profiles[place] for path, place in named if place in read.profiles}
         need, wrong = need_of(item.work, item.at, platform, tables, item.growth)
         found += wrong
         needs += [need] if need else []
@@ -86,11 +87,6 @@ class Beside(NamedTuple):
         return normpath(join(self.folder, self.path))
 
 
-def _paths(asked: Asked, folder: str) -> Iterator[tuple[str, str]]:
-    """The table that an item names, as it names it and by its path."""
-    return ((path, Beside(folder, path).place) for _, path in tables_named([asked]))
-
-
 class _Read:
     """All files, each by its reader."""
 
@@ -103,32 +99,28 @@ class _Read:
             if is_range_query(content):
                 series, found = read_range_query(name, content)
                 self.series += series
-                self.diagnostics += found
             elif _IS_DOCUMENT.search(content[:_HEAD]):
                 asked, found = asked_in_documents(name, content, len(self.asked))
                 self.asked += asked
-                self.diagnostics += found
             else:
-                self._read_table(name, content)
+                found = self._read_table(name, content)
+            self.diagnostics += found
 
-    def _read_table(self, name: str, content: bytes) -> None:
-        table, found = read_table(name, content)
-        self.diagnostics += found
+    def _read_table(self, name: str, content: bytes) -> tuple[Diagnostic, ...]:
+        table, unread = read_table(name, content)
         if table is None:
-            return
+            return unread
         if is_profile(table):
             self.profiles[normpath(name)], found = measured_in(table)
-            self.diagnostics += found
         elif is_demand(table):
             asked, found = asked_in_table(table, len(self.asked))
             self.asked += asked
-            self.diagnostics += found
         elif is_use(table):
             series, found = use_in_table(table)
             self.series += series
-            self.diagnostics += found
         else:
-            self.diagnostics.append(_nothing(name, table))
+            found = (_nothing(name, table),)
+        return (*unread, *found)
 
 
 _HEAD: Final = 2**16

@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from contextlib import suppress
 from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
@@ -222,14 +223,11 @@ def use_in_table(table: Table) -> Read:
 
 
 def _time(text: str) -> float | str:
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return text
+    return text
 
 
 # --- Needs -------------------------------------------------------------------------------------------------------

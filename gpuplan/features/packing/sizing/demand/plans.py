@@ -61,7 +61,8 @@ def _of_quota(plan: Plan, tenant: Tenant, quota: Quota, basis: Basis) -> Iterato
     left = Ratio(plan.tree.left_over(tenant, quota.key))
     if basis is Basis.LIMIT:
         left += _beyond_guarantee(plan, tenant, quota)
-    if _is_divided_by_pods(quota.pool, quota.unit):
+    # such a quota does not say how large pods are: they take several GPUs, or parts of one
+    if quota.unit.isolation is Isolation.WHOLE_GPU or isinstance(quota.pool.part_with(quota.unit).sharing, Fractions):
         for item in _work_on(plan, tenant, quota.key):
             each = Ratio(item.amount_per_pod)
             pods = min(item.most_pods, floor(left / each)) if each else 0
@@ -86,11 +87,6 @@ def _beyond_guarantee(plan: Plan, tenant: Tenant, quota: Quota) -> Ratio:
 
 def _work_on(plan: Plan, tenant: Tenant, key: UnitKey) -> list[Workload]:
     return [item for item in plan.workloads if item.tenant.name == tenant.name and item.key == key]
-
-
-def _is_divided_by_pods(pool: Pool, unit: Unit) -> bool:
-    """Whether a quota on the unit does not say how large pods are: they take several GPUs, or parts of one."""
-    return unit.isolation is Isolation.WHOLE_GPU or isinstance(pool.part_with(unit).sharing, Fractions)
 
 
 # --- Workloads ---------------------------------------------------------------------------------------------------

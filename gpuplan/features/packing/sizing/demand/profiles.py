@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Final
 
@@ -42,13 +43,8 @@ def is_profile(table: Table) -> bool:
 def measured_in(table: Table) -> tuple[Measured, tuple[Diagnostic, ...]]:
     """Return the measurements in the rows of a table; rows without any are left out."""
     renamed = {plain(column): column for column in table.columns}
-    canonical = Table(
-        table.file,
-        table.separator,
-        tuple(COLUMNS[_NAMES.index(plain(column))] if plain(column) in _NAMES else column for column in table.columns),
-        table.rows,
-        table.header_line,
-    )
+    columns = (COLUMNS[_NAMES.index(plain(column))] if plain(column) in _NAMES else column for column in table.columns)
+    canonical = replace(table, columns=tuple(columns))
     found = list(wrong_header(canonical, COLUMNS, [name for name in COLUMNS if plain(name) not in renamed]))
     if found:
         return (), tuple(found)
@@ -80,7 +76,7 @@ def _row(cells: Mapping[str, str], separator: str) -> Throughput | str:
     """The row, or the column that is wrong."""
     values = [number_in(cells.get(column, ""), separator) for column in COLUMNS]
     size, batch, processes, throughput, latency = values
-    if not (_is_size(size)):
+    if not (parse_profile(size) if isinstance(size, str) else isinstance(size, int) and 1 <= size <= _MOST_SLICES):
         return COLUMNS[0]
     for column, value in zip(COLUMNS[1:3], (batch, processes), strict=True):
         if not isinstance(value, int) or not 1 <= value <= _MOST:
@@ -94,13 +90,6 @@ def _row(cells: Mapping[str, str], separator: str) -> Throughput | str:
 
 
 _MOST: Final = 1_000_000_000
-
-
-def _is_size(size: float | str) -> bool:
-    if isinstance(size, str):
-        return parse_profile(size) is not None
-    return isinstance(size, int) and 1 <= size <= _MOST_SLICES
-
 
 _MOST_SLICES: Final = 8
 

@@ -22,12 +22,6 @@ from gpuplan.features.packing.rules import DEMAND_UNCLEAR, TEAM_NOT_ON_PLATFORM
 from gpuplan.features.packing.sizing.demand.profiles import Measured, milliseconds, throughput_of
 from gpuplan.features.packing.sizing.needs import Need, Service
 
-ISOLATIONS: Final[Mapping[DemandedIsolation, Isolation]] = {
-    DemandedIsolation.WHOLE_GPU: Isolation.WHOLE_GPU,
-    DemandedIsolation.HARDWARE: Isolation.HARDWARE,
-    DemandedIsolation.MPS: Isolation.MPS,
-    DemandedIsolation.NONE: Isolation.NONE,
-}
 _STRENGTH: Final = tuple(Isolation)
 
 
@@ -69,7 +63,7 @@ def need_of(
         memory_mib=mib_of(work.memory) if work.memory else 0,
         compute=Fraction(1) if gpus else share_of(work.compute),
         gpus=gpus,
-        isolation=Isolation.WHOLE_GPU if gpus else ISOLATIONS[work.isolation or DemandedIsolation.HARDWARE],
+        isolation=Isolation.WHOLE_GPU if gpus else Isolation[(work.isolation or DemandedIsolation.HARDWARE).name],
         models=tuple(dict.fromkeys(work.models or ([work.compute_of] if work.compute_of else []))),
         engines={name: number for name, number in work.engines if number} if work.engines else {},
         service=service,
@@ -181,15 +175,11 @@ def _tenant(work: DemandedWork, at: Origin, platform: Platform) -> tuple[str, li
     if platform.plan is None or platform.find_tenant(name):
         return name, []
     known = [tenant.name for tenant in platform.plan.tenants]
-    slug = name if work.tenant else _slug(name) or name
+    # `ML Research` may be called `ml-research` as a tenant
+    slug = name if work.tenant else re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or name
     if slug in known:
         return slug, []
     return slug, [unknown_team(at / ("tenant" if work.tenant else "team"), name, known, platform.plan)]
-
-
-def _slug(team: str) -> str:
-    """The team as a tenant may be called: `ML Research` is `ml-research`."""
-    return re.sub(r"[^a-z0-9]+", "-", team.lower()).strip("-")
 
 
 def unknown_team(at: Origin, name: str, known: Sequence[str], plan: Plan) -> Diagnostic:

@@ -340,8 +340,8 @@ def test_pods_of_a_tenant_are_those_in_its_namespaces(plan: Plan) -> None:
     pods = listed(an_item("a"), an_item("b", namespace="lab-two"), an_item("c", namespace="other"))
     (tenant,) = plan.tenants
 
-    assert running.pods_of(Step(plan, plan, pods), tenant) == 2
-    assert running.pods_of(Step(plan, plan), tenant) is None
+    assert running.pods_of(Step(plan, plan, pods), tenant.spec.namespaces) == 2
+    assert running.pods_of(Step(plan, plan), tenant.spec.namespaces) is None
 
 
 @pytest.mark.parametrize(

@@ -466,6 +466,10 @@ def change_units_per_container(platform: Platform) -> None:
     platform.spec("Tenant", "agents")["allow"] = {"unitsPerContainer": 2}
 
 
+def bound_the_time_to_end(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["allow"] = {"gracePeriod": "90s"}
+
+
 def allow_several_shares(platform: Platform) -> None:
     platform.spec("Pool", "a100-shared")["sharing"]["timeSlicing"]["failRequestsGreaterThanOne"] = False
 
@@ -1297,6 +1301,7 @@ CASES = (
     Case(change_pod_security, ADMISSION, tenant("training")),
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(bound_the_time_to_end, ADMISSION, tenant("training")),
     Case(take_namespaces_by_label, ADMISSION, tenant("agents")),
     Case(bound_a_class, QUOTA, tenant("model-services")),
     Case(give_containers_defaults, ADMISSION, tenant("training")),

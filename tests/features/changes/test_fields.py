@@ -165,6 +165,7 @@ _STEPS: tuple[tuple[tuple[Edit, ...], tuple[Edit, ...]], ...] = (
         ),
     ),
     ((), (edits.change_pod_security, edits.open_a_class_to_a_tenant, edits.add_parents)),
+    ((), (edits.bound_the_time_to_end,)),
     ((), (_classes_in_another_order, _another_runtime_class, edits.install_kueue, edits.state_a_topology)),
     ((edits.add_a_node_label,), (edits.change_a_node_label,)),
     ((edits.add_parents,), (edits.move_a_tenant_to_another_parent,)),

@@ -48,7 +48,7 @@ PACKAGES = (
     "features/changes",
     "features/components/checks",
 )
-SUITES = ("checks", "compiler", "features/changes", "features/components", "properties", "terminal")
+SUITES = ("checks", "compiler", "features/changes", "features/components", "laws/properties", "terminal")
 """Tests of values. Others compare with `out/` or with pages, and `make generate` writes these anew."""
 SECONDS = 45.0
 """How long the tests of one mutant may go on, in time of the processor."""

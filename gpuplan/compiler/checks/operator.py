@@ -1,4 +1,4 @@
-"""Checks on the GPU Operator: its installation, its releases and its own pods (GPU600-619)."""
+"""Checks on the GPU Operator: its installation, its releases (GPU757 on MPS, too) and its own pods (GPU600-619)."""
 
 from __future__ import annotations
 

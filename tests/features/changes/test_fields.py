@@ -122,9 +122,15 @@ def _kai(platform: Platform) -> None:
     edits.go_from_kueue_to_kai(platform)
 
 
-def _other_order(platform: Platform) -> None:
+def _spread_pods(platform: Platform) -> None:
     platform.spec("Pool", "h100-training")["placement"] = "spread"
+
+
+def _rank_the_surplus(platform: Platform) -> None:
     platform.spec("Tenant", "research")["surplus"] = {"rank": 2}
+
+
+def _protect_pods(platform: Platform) -> None:
     platform.spec("Tenant", "research")["protect"] = {"reclaim": "1h"}
 
 
@@ -174,7 +180,9 @@ _STEPS: tuple[tuple[tuple[Edit, ...], tuple[Edit, ...]], ...] = (
     ((edits.queue_by_kueue,), (edits.keep_the_cohort,)),
     ((edits.allow_more_than_is_guaranteed,), (edits.cap_what_is_guaranteed,)),
     ((edits.operated_by_others,), (edits.leave_the_cluster_policy_to_its_owner,)),
-    ((_kai,), (_other_order,)),
+    ((_kai,), (_spread_pods,)),
+    ((_kai,), (_rank_the_surplus,)),
+    ((_kai,), (_protect_pods,)),
     ((_runai,), (_known_to_runai,)),
 )
 

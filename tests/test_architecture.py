@@ -102,6 +102,15 @@ def test_neither_the_compiler_nor_what_commands_share_says_a_feature_by_name() -
     assert [path for path in files if named.search(path.read_text(encoding="utf-8"))] == []
 
 
+def test_what_evaluates_cel_and_what_merges_says_no_gpu_by_name() -> None:
+    """Contracts see what the two packages import, and no text in them."""
+    named = re.compile(r"nvidia|gpuplan\.dev|\bmig\b", re.IGNORECASE)
+    files = [path for name in ("cel", "merging") for path in (COMPILER / "manifests" / name).rglob("*.py")]
+
+    assert files
+    assert [path for path in files if named.search(path.read_text(encoding="utf-8"))] == []
+
+
 IMPORTING = frozenset(
     {
         "cli/main.py",  # what it postpones, and commands

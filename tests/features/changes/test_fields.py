@@ -16,7 +16,7 @@ from gpuplan.compiler.policy import models
 from gpuplan.features.changes.fields import CONDITIONS, EXTRAS, VALUES, WAYS, Part, Row, changes_by_row, rows
 from gpuplan.features.changes.step import Step
 from tests.features.changes import edits
-from tests.features.changes.platform import Edit, Platform, original, state
+from tests.features.changes.platform import Edit, Platform, between, original, state
 
 _SPECS: dict[str, type[BaseModel]] = {
     "Cluster": models.ClusterSpec,
@@ -122,9 +122,15 @@ def _kai(platform: Platform) -> None:
     edits.go_from_kueue_to_kai(platform)
 
 
-def _other_order(platform: Platform) -> None:
+def _spread_pods(platform: Platform) -> None:
     platform.spec("Pool", "h100-training")["placement"] = "spread"
+
+
+def _rank_the_surplus(platform: Platform) -> None:
     platform.spec("Tenant", "research")["surplus"] = {"rank": 2}
+
+
+def _protect_pods(platform: Platform) -> None:
     platform.spec("Tenant", "research")["protect"] = {"reclaim": "1h"}
 
 
@@ -174,7 +180,9 @@ _STEPS: tuple[tuple[tuple[Edit, ...], tuple[Edit, ...]], ...] = (
     ((edits.queue_by_kueue,), (edits.keep_the_cohort,)),
     ((edits.allow_more_than_is_guaranteed,), (edits.cap_what_is_guaranteed,)),
     ((edits.operated_by_others,), (edits.leave_the_cluster_policy_to_its_owner,)),
-    ((_kai,), (_other_order,)),
+    ((_kai,), (_spread_pods,)),
+    ((_kai,), (_rank_the_surplus,)),
+    ((_kai,), (_protect_pods,)),
     ((_runai,), (_known_to_runai,)),
 )
 
@@ -187,6 +195,21 @@ def test_an_edit_reaches_each_way_of_each_row() -> None:
             seen |= {*_reached(sides[0][name], sides[1][name]), *_reached(sides[1][name], sides[0][name])}
     known = {(kind, text["differs"], _template(one)) for kind, text in _all_texts() for one in _ways(text)}
     assert sorted(known - seen) == []
+
+
+def test_rows_say_all_that_differs_in_the_output() -> None:
+    """A row that is missing leaves what differs to the list of objects, which says no more than that it differs."""
+    for before, after in _STEPS[:-1]:  # the files of Run:ai are listed one by one
+        old, new = state(*before), state(*before, *after)
+        assert between(old, new).objects == (), after
+        if edits.leave_the_cluster_policy_to_its_owner not in after:  # its fields come back, and are listed
+            assert between(new, old).objects == (), after
+
+
+def test_the_id_of_a_cluster_in_runai_changes_only_while_runai_stays() -> None:
+    known, unknown, other = state(_runai, _known_to_runai), state(_runai), state(original)
+    texts = [[change.what for change in between(known, after).changes] for after in (unknown, other)]
+    assert ["the cluster's id in Run:ai changes" in each for each in texts] == [True, False]
 
 
 def _reached(before: Plan, after: Plan) -> Iterator[tuple[str, str, str]]:

@@ -101,9 +101,22 @@ def test_nodes_that_the_operator_leaves_alone_are_told(key: str, value: str) -> 
     assert told(read(node("a"), node("b", labels={key: "true"}))) == []
 
 
-def test_nodes_with_other_taints_are_another_pool() -> None:
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node.kubernetes.io/unschedulable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cilium.io/agent-not-ready",
+        "karpenter.sh/disrupted",
+        "ToBeDeletedByClusterAutoscaler",
+        "DeletionCandidateOfClusterAutoscaler",
+        "cloud.google.com/gke-quick-remove",
+        "cloud.google.com/impending-node-termination",
+    ],
+)
+def test_nodes_with_other_taints_are_another_pool_unless_they_pass(key: str) -> None:
     taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
-    passing = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    passing = {"key": key, "effect": "NoSchedule"}
 
     found = read(node("a", taints=[taint, passing]), node("b", taints=[passing]))
 

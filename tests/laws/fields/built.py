@@ -69,10 +69,14 @@ class Built:
         return self._dumps[cluster]
 
     def differences(self, dump: Mapping[str, bytes], cluster: str) -> object:
-        """What `drift` compares of a dump, with values as they are."""
+        """Return what `drift` says of a dump, with values as they are.
+
+        The pools and links that differences of nodes carry are left out: they are not said, and differ with any field.
+        """
         plan, live = self.plans[cluster], read_dump(dump)[0]
         compared = compare(planned(plan, Path()).shown_by(live), live, plan.cluster.spec.kubernetes)
-        return compared.differing, compared.missing, (*compare_nodes(plan, live),)
+        nodes = [(one.name, one.route, one.written, one.live, one.note) for one in compare_nodes(plan, live)]
+        return compared, nodes
 
     @cache  # noqa: B019 - few live, and as long as what they print
     def imported(self, cluster: str) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.compiler.planning.alerts import AlertName
 from gpuplan.compiler.planning.apis import find_chart
-from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STATE_LABEL
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES, MIG_STATE_LABEL
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.gpu_operator import (
     collects_health,
@@ -355,7 +355,7 @@ class _Texts:
         ]
         resources = {each.resource for part in mixed for each in published(part)}
         # Under the strategy `single` a resource's name says nothing of the profile.
-        sizes = sorted({sanitized(name) for name in resources if name.startswith("nvidia.com/mig-")})
+        sizes = sorted({sanitized(name) for name in resources if name.startswith(MIG_RESOURCES)})
         has_namespaces = any(tenant.spec.namespaces for tenant in plan.tenants)
         claims, has_units = uses_claims(plan), any(map(published, plan.pools))
         kueue, kai = has_cluster_queues(plan), plan.scheduler.has_queues_by_pool

@@ -67,9 +67,9 @@ class Node:
     heard: int = 0
     processes: list[Process] = field(default_factory=list)
 
-    def read(self) -> None:
+    def read(self, name: str = _NAME) -> None:
         """Start what reads the file; it is found by the first word of its command line."""
-        command = f"exec -a {_NAME} {shlex.quote(sys.executable)} -c {shlex.quote(_READER)}"
+        command = f"exec -a {name} {shlex.quote(sys.executable)} -c {shlex.quote(_READER)}"
         self.reader = self.run("plugin", "/bin/bash", "-c", command)
         until(lambda: "reads" in self.reader.tail(), "the reader has started", processes=[self.reader])
 
@@ -118,9 +118,10 @@ class Node:
     def label(self, value: str | None) -> None:
         self.plane.api.patch(f"/api/v1/nodes/{self.name}", {"metadata": {"labels": {LABEL: value}}})
 
-    def start(self) -> Process:
+    def start(self, tells: str = _NAME) -> Process:
         """The sidecar, as kubelet starts it."""
-        return self.run("sidecar", "/usr/bin/env", *self._environment("false"), str(_program()))
+        own = f"PROCESS_TO_SIGNAL={tells}"
+        return self.run("sidecar", "/usr/bin/env", *self._environment("false"), own, str(_program()))
 
     def begin(self) -> subprocess.CompletedProcess[str]:
         """The init container, which ends."""
@@ -314,6 +315,16 @@ def test_an_init_container_takes_the_label_for_an_empty_one(node: Node) -> None:
         return node.begin().returncode == 0 and str(node.link.resolve()) == EMPTY
 
     until(has_begun_with_nothing, "it takes the label for an empty one")
+
+
+def test_the_name_that_the_operator_gives_is_no_process_of_the_mps_daemon(node: Node) -> None:
+    """`command` and `PROCESS_TO_SIGNAL` are those of `assets/state-mps-control-daemon` in all releases (GPU756)."""
+    node.read("mps-control-daemon")
+    node.link.symlink_to(EMPTY)
+    sidecar = node.start(tells="/usr/bin/mps-control-daemon")
+    until(lambda: not sidecar.is_running, "the sidecar ends")
+    assert "no process found" in sidecar.tail(60)
+    assert (node.reads, node.signals) == (OLD_KEY, 0)
 
 
 def test_a_process_without_a_command_line_ends_it_before_it_signals(node: Node) -> None:

@@ -38,9 +38,9 @@ class Line(Value):
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
     ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read.
     ``requires_runtime`` says that a ClusterPolicy must name a container runtime, though nothing reads it.
-    ``signals_mps_daemon`` says that a new value of the node's label reaches the MPS control daemon,
-    ``reads_label_late`` that pods of the device plugin may begin as if the node had none. ``has_default_driver`` says
-    that an NVIDIADriver may be for all nodes that no other one selects, and that each has an upgrade policy.
+    ``reads_label_late`` says that pods of the device plugin may begin as if the node had no label,
+    ``has_default_driver`` that an NVIDIADriver may be for all nodes that no other one selects, and that each has an
+    upgrade policy.
     ``sources`` are keys of the file's sources.
     """
 
@@ -55,7 +55,6 @@ class Line(Value):
     oldest_kubernetes: str = ""
     newest_kubernetes: str = ""
     requires_runtime: bool = False
-    signals_mps_daemon: bool = True
     reads_label_late: bool = False
     has_default_driver: bool = False
 

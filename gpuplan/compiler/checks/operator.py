@@ -317,25 +317,26 @@ def mps_daemon_starts_empty(plan: Plan) -> Iterator[Finding]:
     """A pool shares GPUs by MPS with an operator whose MPS daemons most often start without a configuration.
 
     ## Why
-    In the operator v26.3 what reads the node's label for a pod of the MPS control daemon does so before the API server
-    has answered, and takes it for empty (`Get` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin, from
-    v0.18.2 on). It sees the right one a moment later, and panics when it is to tell the daemon, at the first process of
-    the node without a command line (`findPidToSignal` there, mended in v0.20.0). The daemon waits for ever, the device
-    plugin for the daemon, and the node hands out no shares.
+    From the operator v26.3 on, what reads the node's label for a pod of the MPS control daemon does so before the API
+    server has answered, and takes it for empty (`Get` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin,
+    from v0.18.2 on). It sees the right one a moment later, and cannot tell the daemon: it looks for a process whose
+    command is `/usr/bin/mps-control-daemon`, which the operator starts as `mps-control-daemon` (`PROCESS_TO_SIGNAL`
+    and `command` in `assets/state-mps-control-daemon/0400_daemonset.yaml` of NVIDIA/gpu-operator, the same in
+    v26.7.0). The daemon waits for ever, the device plugin for the daemon, and the node hands out no shares.
 
     ## Instead
-    Use the operator from v26.7 on, or v25.10, or share by time-slicing.
+    Use the operator v25.10, or share by time-slicing.
     """
     operator = plan.cluster.gpu_operator
     line = find_line(operator.version)
-    for pool in plan.pools if line is not None and line.reads_label_late and not line.signals_mps_daemon else ():
+    for pool in plan.pools if line is not None and line.reads_label_late else ():
         if pool.runs_mps and pool.spec.allocation is Allocation.DEVICE_PLUGIN:
             yield Finding(
                 pool.at / "sharing",
                 f"the MPS daemons of pool `{pool.name}` most often start without their configuration",
                 label="no shares are handed out",
                 related=(Label(operator.at / "version", "this release"),),
-                help="use the operator from v26.7 on, or v25.10",
+                help="use the operator v25.10, or share by time-slicing",
             )
 
 

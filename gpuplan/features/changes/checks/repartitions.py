@@ -10,7 +10,6 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.diagnostics import Family, Finding, Label, Severity
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined, listing
-from gpuplan.compiler.catalog.operators import nearest_line
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import total_text
 from gpuplan.compiler.planning.dra import uses_claims
@@ -394,20 +393,20 @@ def mps_daemon_not_told(step: Step) -> Iterator[Finding]:
     """Nodes that share GPUs by MPS get another configuration, of which their MPS daemons are not told.
 
     ## Why
-    A sidecar of the MPS control daemon, config-manager, follows the node's label and signals the daemon. From v25.3 to
-    v26.3 the operator lets these pods see all processes of the node (`hostPID` in
-    `assets/state-mps-control-daemon/0400_daemonset.yaml`), and config-manager panics at the first one without a command
-    line, such as any thread of the kernel (`findPidToSignal` in `cmd/config-manager/main.go` of
-    NVIDIA/k8s-device-plugin, mended in v0.20.0). It has replaced the file by then, finds nothing left to do when it
-    starts again, and never signals. The device plugin's own config-manager works, so that the node hands out as many
-    shares as it should, with the memory and thread limits of as many as there were before.
+    A sidecar of the MPS control daemon, config-manager, follows the node's label and is to signal the daemon. It looks
+    for a process whose command is `/usr/bin/mps-control-daemon`, and the operator starts that as `mps-control-daemon`
+    (`PROCESS_TO_SIGNAL` and `command` in `assets/state-mps-control-daemon/0400_daemonset.yaml` of NVIDIA/gpu-operator,
+    in all releases from v24.6.2 to v26.7.0; `findPidToSignal` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin, which also panics before v0.20.0 where it sees a process without a command line). It has
+    replaced the file by then, finds nothing left to do when it starts again, and never signals. The device plugin's
+    own config-manager works, so that the node hands out as many shares as it should, with the memory and thread limits
+    of as many as there were before.
 
     ## Instead
-    When the label of the drained nodes has moved, delete the daemons' pods there: new ones read the new file. Or use
-    the operator from v26.7 on.
+    When the label of the drained nodes has moved, delete the daemons' pods there: up to the operator v25.10 new ones
+    read the new file. From v26.3 on these most often start without any (GPU757).
     """
-    line = nearest_line(step.after.cluster.gpu_operator.version)
-    if line.signals_mps_daemon or uses_claims(step.before) or uses_claims(step.after):
+    if uses_claims(step.before) or uses_claims(step.after):
         return
     stay = (transitions(old, new) for old, new in step.kept_pools)
     go = (moves(old, leaving) for old, new in step.pools if old is not None for leaving in departures(step, old, new))
@@ -421,7 +420,7 @@ def mps_daemon_not_told(step: Step) -> Iterator[Finding]:
                 sharing_of(moved.after),
                 f"the MPS daemons of {where} are not told of their new configuration",
                 label="limits stay those of the old one",
-                related=(Label(operator.at / "version", f"config-manager of {line.name} panics instead"),),
+                related=(Label(operator.at / "version", "its config-manager finds no such process"),),
                 help="drain the nodes, and when their label has moved run "
                 f"`kubectl delete pod -n {operator.namespace} -l app=nvidia-device-plugin-mps-control-daemon "
                 "--field-selector spec.nodeName=NODE` for each",

@@ -170,12 +170,12 @@ def mps_daemon_empty(files: HandFiles) -> Iterator[Finding]:
             continue
         for setting in settings_for(files, config.config_map):
             line = find_line(setting.release)
-            if line is not None and line.reads_label_late and not line.signals_mps_daemon:
+            if line is not None and line.reads_label_late:
                 problem = Problem(
                     ("sharing", "mps"),
                     "the MPS daemons of these nodes most often start without their configuration",
                     "no shares are handed out",
-                    "use the operator from v26.7 on, or v25.10",
+                    "use the operator v25.10, or share by time-slicing",
                 )
                 yield from config.findings((problem,), f"{setting.title} are for {setting.release}")
                 break

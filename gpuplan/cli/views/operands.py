@@ -57,6 +57,11 @@ _SURPRISES = """\
   `dcgmExporter.env` changes nothing, and [GPU880](../rules/GPU880.md) names the argument that says the same.
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:
   pods that select nodes by them may wait for a moment.
+- **From operator v26.3 on a device plugin that starts begins with an empty file**, and hands out whole GPUs as
+  `nvidia.com/gpu` until config-manager has read the node's label, a second or more later (`Get` in
+  `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin v0.20.0). Where pods ask for `nvidia.com/gpu` of shared or
+  partitioned GPUs (`rename: false`, a MIG strategy `single`), one that comes in between may get a whole GPU beside
+  others' shares ([GPU738](../rules/GPU738.md)).
 - **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for
   each](../how-to/run-two-drivers.md), which `rolls` names by its NVIDIADriver, as in `NVIDIADriver/gpuplan-volta`: the
   DaemonSet's own name ends in a hash. When the first pool begins, pods that hold GPUs are evicted on every node, a few

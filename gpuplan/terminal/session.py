@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path, PurePath
 from shutil import get_terminal_size
 from typing import TextIO
@@ -28,10 +29,16 @@ class Terminal(NamedTuple):
     quiet: int = 0
     verbose: int = 0
     color: str = "auto"
+    named: frozenset[str] = frozenset()
+    """The files that the command's arguments name."""
 
     @classmethod
     def of(cls, context: click.Context) -> Terminal:
         return cls(**context.find_root().ensure_object(dict))
+
+    def naming(self, files: Iterable[str]) -> Terminal:
+        """The terminal of a command whose arguments name these files."""
+        return self._replace(named=frozenset(files))
 
     @property
     def root(self) -> Path:
@@ -68,7 +75,7 @@ class Terminal(NamedTuple):
         columns = os.environ.get("COLUMNS", "")
         is_fitted = (columns.isdecimal() and int(columns) > 0) or stream.isatty()
         width = get_terminal_size((ELSEWHERE, 24)).columns
-        return Theme(_is_colored(self.color, stream), width, way_to(self.root), is_fitted=is_fitted)
+        return Theme(_is_colored(self.color, stream), width, way_to(self.root), self.named, is_fitted)
 
 
 def _is_colored(wish: str, stream: TextIO) -> bool:

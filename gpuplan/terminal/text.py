@@ -42,6 +42,7 @@ class Theme(Value):
     """Colours are used only when asked for. ``width`` is in terminal cells; source lines are cropped to it.
 
     ``root`` is the way from where the reader stands to the repository's root: empty, or a path that ends in ``/``.
+    ``named`` are files that the reader has named, from there: they need not be in the repository.
     Where it ``is_fitted``, tables and lines of prose keep to the width, too; elsewhere they are as wide as they need.
     ``indentation`` is what has been taken off the width for what stands before each line.
     """
@@ -49,6 +50,7 @@ class Theme(Value):
     color: bool = False
     width: int = 120
     root: str = ""
+    named: frozenset[str] = frozenset()
     is_fitted: bool = False
     indentation: int = 0
 
@@ -61,7 +63,7 @@ class Theme(Value):
 
     def path(self, path: str) -> str:
         """A file's path as the reader can open it."""
-        return self.root + path
+        return path if path in self.named else self.root + path
 
     def place(self, location: Location, *, column: bool = False) -> str:
         """``pool.yaml:3``, ``demand.csv:12, column team``, or a file alone where a finding is about it as such."""

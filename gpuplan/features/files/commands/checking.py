@@ -23,6 +23,7 @@ def check(
     *,
     warnings_as_errors: bool,
 ) -> int:
-    report = check_files(dict(contents(files)), gpus=gpus, kubernetes=kubernetes, operator=operator, crds=crds)
-    write_findings(terminal, report, outputs)
+    read = dict(contents(files))
+    report = check_files(read, gpus=gpus, kubernetes=kubernetes, operator=operator, crds=crds)
+    write_findings(terminal.naming(read), report, outputs)
     return 0 if is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1

@@ -24,7 +24,9 @@ def drift(
     *,
     warnings_as_errors: bool,
 ) -> int:
-    drifting = compare(dict(contents(dumps)), terminal.root, cluster, kustomize=kustomize)
+    read = dict(contents(dumps))
+    terminal = terminal.naming(read)
+    drifting = compare(read, terminal.root, cluster, kustomize=kustomize)
     if not drifting.is_comparable:
         write_findings(terminal, drifting.report, (), to_stderr=True)
         return 2

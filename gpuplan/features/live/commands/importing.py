@@ -31,7 +31,9 @@ def import_(
         return 0
     if not dumps:
         raise click.UsageError("Missing argument 'DUMP...': `gpuplan import --commands` says how to make one.")
-    imported = adopt(dict(contents(dumps)), terminal.root, cluster, merges=merge)
+    read = dict(contents(dumps))
+    terminal = terminal.naming(read)
+    imported = adopt(read, terminal.root, cluster, merges=merge)
     if dry_run:
         terminal.print(view.files(imported))
     elif imported.files:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.diagnostics import GpuplanError, has_errors
 from gpuplan.compiler.delivery.charts import chart_of
 from gpuplan.compiler.documents import find_folders
 from gpuplan.compiler.pipeline import Report, report_on
@@ -35,7 +35,7 @@ def drift(
     """
     root = Path(root)
     dump, found = read_dump(dumps)
-    if not dump.objects and not any(item.is_error for item in found):
+    if not dump.objects and not has_errors(found):
         raise GpuplanError("there is no object in the dump", "name what `kubectl get ... -o yaml` printed")
     known, told = find_folders(root, OVERLAYS), name_of(dump)
     name = cluster or (known[0] if len(known) == 1 else told)
@@ -52,6 +52,8 @@ def drift(
         return Drifting(report, name)
     [plan] = report.plans
     compared = compare_with(plan, dump, root, kustomize=kustomize)
+    if not compared.shows_anything and has_errors(found):
+        return Drifting(Report(tidy(found, (), needed=()), (), (name,), len(dumps)), name)
     if not compared.shows_anything:
         raise GpuplanError(
             f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",

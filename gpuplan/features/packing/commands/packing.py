@@ -45,6 +45,7 @@ def pack(
     try:
         files = dict(contents(demand, "a Demand document, or a table"))
         named = demands.tables_beside(files)
+        terminal = terminal.naming((*files, *(table.place for table in named)))
         tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in named}
         packing = computing.pack(
             terminal.root,

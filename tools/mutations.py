@@ -74,7 +74,7 @@ def mutated(mutation: Mutation) -> CodeType:
     tree = ast.parse(path.read_bytes())
     site = next(islice(sites(tree), mutation.number, None))
     variants(site.node)[mutation.variant]()
-    return compile(ast.fix_missing_locations(tree), str(path), "exec")
+    return compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
 
 
 def find_site(mutation: Mutation) -> Site:

@@ -134,7 +134,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         names = instrumented(tree)
         self._noted = bytearray(len(names))
         self._finder.run[Path(self.path).relative_to(SOURCES).as_posix()] = (names, self._noted)
-        return compile(tree, self.path, "exec")
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         code = self.get_code(module.__name__)

@@ -122,6 +122,17 @@ def test_one_change_is_made(mutations: ModuleType, source: Path) -> None:
     assert (found["a"], found["b"]) == (1, True)
 
 
+def test_annotations_are_evaluated_where_the_module_says_so(mutations: ModuleType, source: Path) -> None:
+    """The tool's own modules put that off."""
+    source.write_text("class A:\n    b: int = 1\n")
+    (change, *_) = changes(mutations)
+    found: dict[str, Any] = {}
+
+    exec(mutations.mutated(change), found)
+
+    assert found["A"].__annotations__ == {"b": int}
+
+
 def test_what_runs_on_import_is_known_by_the_names_that_it_binds(mutations: ModuleType) -> None:
     tree = ast.parse("A = 1\n\ndef f(x=2):\n    return 3\n\nclass C:\n    y = 4\n    def g(self):\n        return 5\n")
 
@@ -188,6 +199,19 @@ def test_code_notes_the_blocks_that_it_runs(recording: ModuleType) -> None:
 
     assert found["f"].__doc__ == "A page."
     assert [name for name, is_run in zip(names, run, strict=True) if is_run] == ["f#0", "f#1"]
+
+
+def test_what_is_recorded_evaluates_annotations_where_the_module_says_so(
+    recording: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "SOURCES", tmp_path)
+    path = tmp_path / "module.py"
+    path.write_text("class A:\n    b: int = 1\n")
+    module = ModuleType("module")
+
+    recording._Loader("module", str(path), recording._Finder()).exec_module(module)
+
+    assert module.A.__annotations__ == {"b": int}
 
 
 def test_what_was_recorded_is_read_as_it_was_written(recording: ModuleType) -> None:

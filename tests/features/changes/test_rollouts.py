@@ -514,6 +514,8 @@ def test_nodes_that_got_mps_themselves_are_among_those_whose_daemons_restart(roo
     def restarts(to: str) -> dict[str, list[str]]:
         return {step["kind"]: step["restarts_mps"] for step in rollout_as_data(proposed(root, a_wish(to)))["steps"]}
 
+    cluster = root / "overlays/prod/cluster.yaml"  # with an operator whose MPS daemons start
+    cluster.write_text(cluster.read_text(encoding="utf-8").replace("v26.7.0", "v25.10.1"), encoding="utf-8")
     overlay = root / "overlays/prod/mps.yaml"
     overlay.write_text(MPS.replace("h100-training", "a100-shared"), encoding="utf-8")
     assert restarts("seven-small") == {"prepare": ["a100-shared"], "move": [], "settle": []}

@@ -47,7 +47,7 @@ FOUND: Mapping[str, set[str]] = {
     "remove_an_unused_layout": {"GPU736"},
     "rename_an_unused_layout": {"GPU736"},
     "move_nodes_between_pools_alike": {"GPU728"},
-    "move_nodes_between_pools_with_mps": {"GPU728"},
+    "move_nodes_between_pools_with_mps": {"GPU728", "GPU756"},
     "split_a_pool": {"GPU728"},
     "merge_pools": {"GPU702", "GPU728"},
     "move_nodes_to_a_pool_that_evicts": {"GPU728"},

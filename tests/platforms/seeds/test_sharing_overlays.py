@@ -77,7 +77,7 @@ def test_what_is_not_of_nvidia_is_refused(tmp_path: Path) -> None:
 def test_the_operator_comes_from_a_staging_catalog() -> None:
     #: a staging catalog
     spec = an_object(NAME, "staging", "gpu-operator/subscription-gpu-operator-certified.yaml")["spec"]
-    assert (spec["source"], spec["channel"]) == ("gpu-operator-staging", "v26.7")
+    assert (spec["source"], spec["channel"]) == ("gpu-operator-staging", "v25.10")
 
 
 def test_an_image_of_the_staging_registry_needs_its_secret() -> None:

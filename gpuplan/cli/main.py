@@ -94,6 +94,10 @@ main = _Main(
 )
 
 
+_STACK_SLOTS = 70_000
+"""Just above half a MiB, so that the piece is one of a MiB."""
+
+
 def entry() -> None:
     """Run `gpuplan` and leave with its exit code.
 
@@ -106,6 +110,10 @@ def entry() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `gpuplan rules | head` ends as quietly as any command
     _open_streams()
+    # CPython keeps frames in pieces of 16 KiB and gives a piece back with its last frame: a loop that calls at the end
+    # of one maps memory each time, a tenth of a start (`push_chunk` in Python/pystate.c). A large frame brings a large
+    # piece, with room for all that is called below it.
+    _run.__code__ = _run.__code__.replace(co_stacksize=_STACK_SLOTS)
     code = _run()
     os._exit(code)  # to take a plan of a thousand tenants apart again takes as long as to check it
 

@@ -49,6 +49,35 @@ def test_a_start_reads_no_metadata_of_packages_until_somebody_asks() -> None:
     assert done.stdout.splitlines()[-1] == "0 False 1 True"
 
 
+CALLS_AT_EACH_DEPTH = """
+import resource, sys
+from gpuplan.cli import main as module
+
+def call():
+    pass
+
+def faults_at(depth):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(1000):
+        call()
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return max(faults, faults_at(depth - 1)) if depth else faults
+
+def invoke():
+    print(faults_at(400), flush=True)
+    return 0
+
+module._invoke = invoke
+module.entry()
+"""
+
+
+def test_a_call_maps_no_memory_however_deep_it_is() -> None:
+    done = subprocess.run([sys.executable, "-c", CALLS_AT_EACH_DEPTH], capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) < 100
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["validate", "--help"], ["build", "-h"]])
 def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
     program = (

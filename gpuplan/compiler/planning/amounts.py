@@ -32,9 +32,9 @@ def amount_text(counted: Counted, amount: int) -> str:
             return quantity(amount)
 
 
-def as_number(amount: Ratio) -> int | float:
+def as_number(amount: Ratio | Amount) -> int | float:
     """Return the nearest number that JSON and YAML can hold, a 64-bit float."""
-    return amount.numerator if amount.denominator == 1 else float(amount)
+    return int(amount) if amount == int(amount) else float(amount)
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from textwrap import wrap
 from typing import Any, Final
 
@@ -125,8 +123,3 @@ def spelt(seconds: int) -> str:
         if seconds and seconds % length == 0:
             return f"{seconds // length}{unit}"
     return f"{seconds}s"
-
-
-def as_number(amount: Fraction | Decimal | int) -> int | float:
-    """Return an amount as policies have it."""
-    return int(amount) if amount == int(amount) else float(amount)

@@ -34,7 +34,6 @@ class Built:
         self.policies = policies
         self.platform = platform
         self._made = made
-        self._dumps: dict[str, Mapping[str, bytes]] = {}
 
     @cached_property
     def plans(self) -> Mapping[str, Plan]:
@@ -62,11 +61,10 @@ class Built:
         changes = [change for cluster in diff["clusters"] for change in (*cluster["changes"], *cluster["objects"])]
         return {change["location"]["path"] for change in changes if change["location"]} - {""}
 
+    @cache  # noqa: B019 - few live, and as long as what they print
     def dump(self, cluster: str) -> Mapping[str, bytes]:
         """Return what a cluster shows after all that is built has been applied to it."""
-        if cluster not in self._dumps:
-            self._dumps[cluster] = {**self.out[cluster], NODES: nodes_of(self.plans[cluster])}
-        return self._dumps[cluster]
+        return {**self.out[cluster], NODES: nodes_of(self.plans[cluster])}
 
     def differences(self, dump: Mapping[str, bytes], cluster: str) -> object:
         """Return what `drift` says of a dump, with values as they are.

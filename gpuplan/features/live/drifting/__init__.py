@@ -52,9 +52,9 @@ def drift(
         return Drifting(report, name)
     [plan] = report.plans
     compared = compare_with(plan, dump, root, kustomize=kustomize)
-    if not compared.shows_anything and has_errors(found):
-        return Drifting(Report(tidy(found, (), needed=()), (), (name,), len(dumps)), name)
     if not compared.shows_anything:
+        if has_errors(found):
+            return Drifting(Report(tidy(found, (), needed=()), (), (name,), len(dumps)), name)
         raise GpuplanError(
             f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",
             "`gpuplan import --commands` prints what to collect",

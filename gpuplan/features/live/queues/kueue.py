@@ -11,11 +11,11 @@ from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
-from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.checks.registry import run_all
-from gpuplan.compiler.planning.amounts import amount_text, share_of_units
+from gpuplan.compiler.planning.amounts import amount_text, as_number, share_of_units
 from gpuplan.compiler.planning.discovered import HOST_LABEL, PRODUCT_LABEL
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
@@ -20,7 +20,6 @@ from gpuplan.compiler.planning.plan import POOL_LABEL, Amount, Counted, Plan, Po
 from gpuplan.compiler.planning.tree import circles
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.components import QUEUE_CHECKS
-from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 

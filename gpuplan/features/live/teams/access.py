@@ -10,12 +10,12 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
+from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
-from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import Space, Team, grants_in, read_caps
@@ -121,7 +121,11 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
     for space in team.spaces:
         if space.namespace is None and space.items and not team.is_own:
             reports.say("namespace-not-in-dump", space.items[0].at, team.name, space=space, team=team)
-    stated = {space.name: _level(space) for space in team.spaces if space.namespace}
+    labels = {space.name: space.namespace.labels for space in team.spaces if space.namespace}
+    levels = {name: PodSecurity.BASELINE if RDMA_LABEL in own else own.get(_ENFORCE) for name, own in labels.items()}
+    stated = {
+        name: PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED for name, level in levels.items()
+    }
     if not stated:
         return PodSecurity.BASELINE
     level = min(stated.values(), key=[*PodSecurity].index)
@@ -139,14 +143,6 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
 
 
 _LEVELS: Final = frozenset(PodSecurity)
-
-
-def _level(space: Space) -> PodSecurity:
-    labels = space.namespace.labels if space.namespace else {}
-    if RDMA_LABEL in labels:
-        return PodSecurity.BASELINE
-    level = labels.get(_ENFORCE, "")
-    return PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED
 
 
 _VERSION: Final = f"{_ENFORCE}-version"

@@ -9,9 +9,9 @@ from typing import Any, Final
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIOD, canary_name, metric_of
 from gpuplan.compiler.policy.models import AutoscalerKind, Autoscaling, ServingKind
-from gpuplan.features.live.drafts import as_number
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.ending import annotations_of, topology
 from gpuplan.features.live.work.pods import (

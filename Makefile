@@ -72,9 +72,8 @@ docs: $(BIN)/.docs ## Build the documentation's site into build/site/; a link th
 docs-serve: $(BIN)/.docs ## Show the documentation's site on localhost and follow changes
 	$(BIN)/zensical serve
 
-bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer, and pack against a loop
+bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer, and pack against a published scheduler
 	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.parvagpu
 
 dist: $(BIN)/.dist ## Build the wheel and the sdist into dist/, and read them as a package index would

@@ -119,7 +119,6 @@ IMPORTING = frozenset(
         "compiler/checks/__init__.py",
         "compiler/pipeline/stages.py",
         "compiler/policy/fields.py",
-        "features/packing/sizing/choosing/highs.py",
         "terminal/verbs.py",
     }
 )

@@ -201,17 +201,6 @@ class Diff(Value):
             return len({name for nodes in changes for name in nodes.names})
         return min(touched, there or touched)
 
-    def drained_of(self, cluster: str) -> int:
-        """Return the number of nodes to drain at most. A node of several changes counts once."""
-        changes = [impact.change for impact in self.of(cluster) if impact.change.needs_drain]
-        touched = [change.nodes for change in changes if change.nodes is not None]
-        names = {name for nodes in touched for name in nodes.names}
-        return len(names) + _most(
-            (nodes.pattern or (change.subject.kind, change.subject.name), nodes.count)
-            for change in changes
-            if (nodes := change.nodes) is not None and not nodes.names
-        )
-
     def pods_of(self, cluster: str) -> int:
         """Return the number of pods that changes disturb: the known ones, or an upper bound."""
         impacts = self.of(cluster)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
+from time import monotonic
 from types import MappingProxyType
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError, has_errors
@@ -22,15 +23,18 @@ from gpuplan.compiler.pipeline.writing import write_all
 from gpuplan.compiler.planning.plan import Isolation, Plan
 from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms
 from gpuplan.features.packing.assigning import assign
+from gpuplan.features.packing.checking import not_held
 from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of
 from gpuplan.features.packing.granting import Moved, flows_of, rewritten, seats
-from gpuplan.features.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.features.packing.judging import in_the_way, misplaced, unmet, unnamed
+from gpuplan.features.packing.model import ALTERNATIVES_S, Numbers, Packing, Variant, Variation
 from gpuplan.features.packing.patching import overlay_texts, packed_path, patched
-from gpuplan.features.packing.proposing import documents_of, insist_on_prices, teams_of
-from gpuplan.features.packing.sizing.answers import Answer, Objective, Way
-from gpuplan.features.packing.sizing.choosing import choose, highs
+from gpuplan.features.packing.proposing import documents_of, insist_on_prices, tenants_to_add
+from gpuplan.features.packing.sizing.answers import Objective, Way
+from gpuplan.features.packing.sizing.choosing import choose
+from gpuplan.features.packing.sizing.choosing.highs import ALL_THE_TIME, Clock
 from gpuplan.features.packing.sizing.demand import from_files, from_plan
+from gpuplan.features.packing.sizing.demand.guarantees import Order, guaranteed_first
 from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Basis, Need
 
 __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
@@ -40,6 +44,7 @@ class Question(NamedTuple):
     """The question beside the demand; ``basis`` is what of the platform counts if the demand names nobody.
 
     ``percentile`` is that of samples, above 0 and at most 100; ``margin`` is the part that comes on top of it.
+    Guarantees of teams that ask for less stay, unless they ``may_cut_guarantees``.
     """
 
     objective: Objective
@@ -49,6 +54,7 @@ class Question(NamedTuple):
     basis: Basis
     percentile: float
     margin: Fraction
+    may_cut_guarantees: bool
 
 
 def pack(
@@ -65,17 +71,24 @@ def pack(
     percentile: float = PERCENTILE,
     margin: Fraction = MARGIN,
     basis: str = Basis.GUARANTEED.value,
+    may_cut_guarantees: bool = False,
     begin: Callable[[Variation], None] | None = None,
+    answered: Callable[[Packing], None] | None = None,
 ) -> Packing:
     """Compute how the GPUs of a cluster are best cut for a demand. Nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
     what the platform itself says, by ``basis``: what quotas guarantee, what they allow, or what workloads run. Of what
     Prometheus measured, a need is the ``percentile`` of samples, above 0 and at most 100, and a ``margin`` on top of
-    it, 1/5 for a fifth. Each answer may take seconds: ``begin`` is called with the next one before each search.
+    it, 1/5 for a fifth. What tenants are guaranteed today is met first, and is part of the demand also where a
+    tenant asks for less, unless guarantees may be cut. Each answer may take seconds: ``begin`` is called with the next
+    one before each search, and ``answered`` with the answer before there are alternatives. These are looked for during
+    `ALTERNATIVES_S` seconds.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    question = Question(Objective(objective), wish, most_layouts, alternatives, Basis(basis), percentile, margin)
+    question = Question(
+        Objective(objective), wish, most_layouts, alternatives, Basis(basis), percentile, margin, may_cut_guarantees
+    )
     folder = Path(root)
     known = find_folders(folder, OVERLAYS)
     if not cluster and len(known) > 1:
@@ -87,7 +100,8 @@ def pack(
         return Packing(name, question.objective, report, None)
     plan = report.plans[0]
     asking = _Asking(folder, repository, report, plan, question)
-    needs, remarks = asking.needs(demand)
+    order, remarks = asking.needs(demand)
+    needs = order.needs
     packing = Packing(
         name,
         question.objective,
@@ -95,9 +109,9 @@ def pack(
         plan,
         needs,
         remarks,
+        spared=order.spared,
         is_from_quotas=not demand,
         basis=question.basis,
-        has_solver=highs.is_there(),
         texts=asking.texts,
     )
     if has_errors(remarks):
@@ -107,7 +121,12 @@ def pack(
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
         )
-    return replace(packing, variants=tuple(asking.variants(needs, begin)))
+    variants: tuple[Variant, ...] = ()
+    for variant in asking.variants(needs, begin):
+        variants = (*variants, variant)
+        if answered is not None and len(variants) == 1:
+            answered(replace(packing, variants=variants))
+    return replace(packing, variants=variants, has_stopped=asking.has_stopped)
 
 
 def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative: int = 0) -> tuple[str, ...]:
@@ -149,14 +168,16 @@ class _Asking:
             self._texts[packed] = text.removeprefix("\ufeff")  # of an earlier run; it may only take documents away
         self._marked = {path for path in self._texts if (root / path).read_bytes().startswith(BOM_UTF8)}
         self.texts = {path: self._as_file(path, text) for path, text in self._texts.items()}
+        self.has_stopped = False
+        """Whether there was no time left for some alternative."""
         self._before = Platform.of(Side.work_tree(root), repository)
 
     def _as_file(self, path: str, text: str) -> str:
         """Return a text with the byte order mark that editors on Windows write, if the file begins with one."""
         return f"\ufeff{text}" if path in self._marked else text
 
-    def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
-        """Return the demand that is given, and what the platform asks for teams that it does not name."""
+    def needs(self, demand: Mapping[str, bytes]) -> tuple[Order, tuple[Diagnostic, ...]]:
+        """Return what teams are guaranteed, and the demand that is given beyond it."""
         fleet = fleet_of(self._plan, self._question.wish)
         if not fleet.pools:
             raise GpuplanError(
@@ -166,13 +187,15 @@ class _Asking:
         if self._question.objective is Objective.PRICE:
             insist_on_prices(self._plan, fleet)
         pools = sorted(fleet.names)
-        stated, remarks = from_plan(self._plan, pools, self._question.basis)
-        if self._question.basis is Basis.WORKLOADS:  # a team without workloads keeps what is guaranteed
-            guaranteed, more = from_plan(self._plan, pools)
-            stated, remarks = _with_others(stated, guaranteed), (*remarks, *more)
-        if not demand:
-            return stated, remarks
         question = self._question
+        guaranteed, remarks = from_plan(self._plan, pools)
+        stated: tuple[Need, ...] = ()
+        if question.basis is not Basis.GUARANTEED:
+            stated, more = from_plan(self._plan, pools, question.basis)
+            remarks = (*remarks, *(one for one in more if one not in remarks))
+        may_cut = question.may_cut_guarantees
+        if not demand:
+            return guaranteed_first(self._plan, stated, guaranteed, may_cut=may_cut), remarks
         asked, remarks = from_files(demand, self._plan, percentile=question.percentile, margin=question.margin)
         if not asked and not has_errors(remarks):
             raise GpuplanError(
@@ -183,7 +206,9 @@ class _Asking:
         asked = tuple(
             need if is_in else replace(need, today=None) for need, is_in in zip(asked, in_question, strict=True)
         )
-        return _with_others(asked, stated), remarks
+        teams = {need.team for need in asked}
+        asked = (*asked, *(need for need in stated if need.team not in teams))
+        return guaranteed_first(self._plan, asked, guaranteed, may_cut=may_cut), remarks
 
     def variants(self, needs: Sequence[Need], begin: Callable[[Variation], None] | None) -> Iterator[Variant]:
         """Yield the answer to the question, then each alternative that makes other policies."""
@@ -193,12 +218,16 @@ class _Asking:
         chosen = self._variant(Variation.ASKED, needs, question.wish, question.objective, question.most_layouts)
         yield chosen
         seen = {_policies(chosen)}
+        clock = Clock(end_s=monotonic() + ALTERNATIVES_S)
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
+            if not clock.rest_s:
+                self.has_stopped = True
+                return
             if begin is not None:
                 begin(variation)
             try:
-                other = self._variant(variation, needs, wish, objective, most)
-            except GpuplanError:  # what only a solver finds is no alternative where there is none
+                other = self._variant(variation, needs, wish, objective, most, clock)
+            except GpuplanError:  # the solver has not found it in time
                 continue
             if other.is_valid and _policies(other) not in seen:
                 seen.add(_policies(other))
@@ -224,19 +253,34 @@ class _Asking:
             yield Variation.FEWEST_CHANGES, wish, Objective.CHANGES, self._question.most_layouts
 
     def _variant(
-        self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
+        self,
+        variation: Variation,
+        needs: Sequence[Need],
+        wish: Wish,
+        objective: Objective,
+        most_layouts: int | None,
+        clock: Clock | None = None,
     ) -> Variant:
         """Return an answer, the policies that it makes, and what these change."""
         fleet = fleet_of(self._plan, wish._replace(with_media=any(need.engines for need in needs)))
-        chosen = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        if not highs.is_there() and most_layouts is None and objective in (Objective.GPUS, Objective.PRICE):
-            chosen = self._no_worse_than_today(chosen, needs, fleet)
+        chosen = choose(
+            needs,
+            fleet.node_types,
+            objective,
+            most_layouts=most_layouts,
+            clock=clock or ALL_THE_TIME,
+            may_lack=clock is None,
+        )
         enough = self._enough(needs, fleet, most_layouts) if chosen.unmet and variation is Variation.ASKED else {}
         plan = self._plan
         assignment = assign(plan, fleet, chosen)
         flows = flows_of(plan, chosen, assignment)
         grants = rewritten(plan, fleet.names, assignment, flows)
-        teams = teams_of(plan, flows)
+        names = tenants_to_add(plan, flows)
+        teams = {
+            name: [flow for (team, _), mine in flows.items() if team == of for flow in mine]
+            for of, name in names.items()
+        }
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         texts = patched(self._cluster, self._documents, self._texts, wanted)
@@ -244,26 +288,19 @@ class _Asking:
         findings = (*unmet(plan, fleet, chosen, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, chosen, fleet, assignment, moved, seated, files, self._report, findings=findings)
-        return variant if has_errors(findings) else self._judged(variant)
-
-    def _no_worse_than_today(self, answer: Answer, needs: Sequence[Need], fleet: Fleet) -> Answer:
-        """Return an answer that leaves all as it is cut today if that does as well: nothing is drained for no gain."""
-        stay = [
-            replace(one, pools=tuple(replace(today, is_kept=True) for today in one.pools))
-            for one in fleet.node_types
-            if one.nodes is None or one.nodes >= sum(today.nodes for today in one.pools)
-        ]
-        if len(stay) < len(fleet.node_types):
-            return answer
-        today = choose(needs, stay, answer.objective)
-        is_as_good = not today.unmet and _worth(today) <= _worth(answer)
-        return replace(today, bound=answer.bound) if is_as_good else answer
+        if has_errors(findings):
+            return variant
+        judged = self._judged(variant)
+        if judged.plan is None:
+            return judged
+        lacking = misplaced(judged.plan, not_held(judged.plan, needs, names))
+        return replace(judged, findings=(*judged.findings, *lacking))
 
     def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> Mapping[str, int]:
         """Return how many nodes of each type would do for all, or nothing if that is not found."""
         types = [replace(node_type, nodes=None) for node_type in fleet.node_types]
         try:
-            answer = choose(needs, types, Objective.GPUS, most_layouts=most_layouts)
+            answer = choose(needs, types, Objective.GPUS, most_layouts=most_layouts, may_lack=False)
         except GpuplanError:
             return {}
         numbers = Counter({node_type.name: 0 for node_type in types})
@@ -284,18 +321,5 @@ class _Asking:
         return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
 
 
-def _with_others(needs: tuple[Need, ...], others: tuple[Need, ...]) -> tuple[Need, ...]:
-    """Return needs, and those of teams that ask for nothing in them."""
-    teams = {need.team for need in needs}
-    return (*needs, *(need for need in others if need.team not in teams))
-
-
 def _policies(variant: Variant) -> object:
     return tuple(sorted((path, text or "") for path, text in variant.files.items()))
-
-
-def _worth(answer: Answer) -> Fraction:
-    """Return the price of an answer, or its GPUs if that is not its objective."""
-    if answer.objective is Objective.PRICE:
-        return sum((Fraction(group.node_type.price or 0) * group.nodes for group in answer.groups), Fraction(0))
-    return Fraction(answer.gpus)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
 from gpuplan.compiler.planning.gpu_operator import stated_driver
@@ -15,7 +16,7 @@ from gpuplan.compiler.planning.layouts import entry_of
 from gpuplan.compiler.planning.placement.placing import InstanceCounts
 from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.compiler.planning.prices import node_price
-from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform
+from gpuplan.compiler.policy.models import Allocation, ClusterMigStrategy, Platform
 from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
 
 
@@ -27,12 +28,16 @@ class Spared(NamedTuple):
 
 
 class Fleet(Value):
-    """The nodes that may be used: ``pools`` are those in scope, the ``kept`` ones among them."""
+    """The nodes that may be used: ``pools`` are those in scope, the ``kept`` ones among them.
+
+    ``limits_without_nodes`` are GPU models whose nodes the wish limits, though no pool in scope has any.
+    """
 
     pools: tuple[Pool, ...]
     node_types: tuple[NodeType, ...]
     kept: tuple[Spared, ...] = ()
     left_alone: tuple[Spared, ...] = ()
+    limits_without_nodes: tuple[str, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -60,13 +65,14 @@ def fleet_of(plan: Plan, wish: Wish) -> Fleet:
     pools, layouts = {pool.name for pool in plan.pools}, {layout.name for layout in plan.layouts}
     _check_names("pool", wish.pools, pools)
     _check_names("pool or layout", wish.keep, pools | layouts)
-    _check_names("GPU model in this cluster's pools", wish.most_nodes, {pool.gpu.id for pool in plan.pools})
+    _check_models(plan, wish.most_nodes)
     reasons = {pool.name: _why_not(pool, wish) for pool in plan.pools}
     scope = [pool for pool in plan.pools if not reasons[pool.name]]
     kept = [Spared(pool.name, why) for pool in scope if (why := _why_kept(pool, wish))]
     types = _node_types(plan, scope, {one.pool for one in kept}, wish)
     alone = (Spared(name, why) for name, why in reasons.items() if why)
-    return Fleet(tuple(scope), tuple(types), tuple(kept), tuple(alone))
+    idle = tuple(model for model in wish.most_nodes if model not in {pool.gpu.id for pool in scope})
+    return Fleet(tuple(scope), tuple(types), tuple(kept), tuple(alone), idle)
 
 
 def _check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -111,6 +117,18 @@ def _why_kept(pool: Pool, wish: Wish) -> str:
     return "its nodes are chosen by their boards alone" if pool.nodes.are_by_board else ""
 
 
+def _check_models(plan: Plan, models: Iterable[str]) -> None:
+    catalog = load().extended({gpu.name: gpu.gpu for gpu in plan.gpus})
+    for model in models:
+        if catalog.find(model) is None:
+            near = catalog.suggest(model)
+            known = listing(sorted({pool.gpu.id for pool in plan.pools}))
+            raise GpuplanError(
+                f"there is no GPU model `{model}`",
+                f"did you mean {listing(near, last='or')}?" if near else f"pools have {known}",
+            )
+
+
 # --- Cuts --------------------------------------------------------------------------------------------------------
 
 
@@ -147,13 +165,13 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
     for pool in pools:
         groups.setdefault(_kind_of(plan, pool), []).append(pool)
     by_model = Counter(members[0].gpu.id for members in groups.values())
-    for model, most in wish.most_nodes.items() if groups else ():
-        if model not in by_model:
-            raise GpuplanError(f"no pool in question has nodes of `{model}`", f"they have {listing(sorted(by_model))}")
-        if by_model[model] > 1:
+    for model, most in wish.most_nodes.items():
+        staying = [pool for pool in pools if pool.gpu.id == model and pool.name in kept]
+        if most < (nodes := sum(pool.nodes.count for pool in staying)):
             raise GpuplanError(
-                f"`--nodes-at-most {model}={most}` is about {by_model[model]} kinds of nodes",
-                "choose those of one kind with `--pool`",
+                f"`--nodes-at-most {model}={most}` is fewer than the nodes of "
+                f"{listing([pool.name for pool in staying])}, which stay as they are",
+                f"allow {nodes}: `--nodes-at-most {model}={nodes}`; or let these pools be cut again",
             )
     for members in groups.values():
         first, model = members[0], members[0].gpu.id
@@ -161,13 +179,6 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
             Today(pool.name, pool.nodes.count, cut, pool.name in kept) for pool in members if (cut := cut_of(pool))
         )
         most = wish.most_nodes.get(model, sum(pool.nodes.count for pool in members))
-        staying = [one for one in today if one.is_kept]
-        if most < (nodes := sum(one.nodes for one in staying)):
-            raise GpuplanError(
-                f"`--nodes-at-most {model}={most}` is fewer than the nodes of "
-                f"{listing([one.pool for one in staying])}, which stay as they are",
-                f"allow {nodes}: `--nodes-at-most {model}={nodes}`; or let these pools be cut again",
-            )
         profiles = _profiles(plan, first, wish)
         shares = [
             way
@@ -183,7 +194,8 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
             profiles=profiles,
             ways=(Way.WHOLE, *([Way.MIG] if profiles else []), *shares),
             pools=today,
-            is_equal_within_node=_is_single(first)
+            nodes_of_model=wish.most_nodes.get(model) if by_model[model] > 1 else None,
+            is_equal_within_node=plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
             or not plan.scheduler.uses_whole_gpus_beside_mig
             or _has(plan, first, DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS),
         )
@@ -197,12 +209,8 @@ def _kind_of(plan: Plan, pool: Pool) -> object:
     by_itself = pool.name if is_by_label or nodes.are_by_board else ""
     return (
         *(pool.gpu.id, nodes.gpus_per_node, nodes.millicores, nodes.memory_bytes, spec.allocation, driver),
-        *(_is_single(pool), stated_driver(plan, pool)[0], by_itself, price and price.per_node_hour),
+        *(stated_driver(plan, pool)[0], by_itself, price and price.per_node_hour),
     )
-
-
-def _is_single(pool: Pool) -> bool:
-    return isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.SINGLE
 
 
 def _has(plan: Plan, pool: Pool, effect: DriverEffect) -> bool:

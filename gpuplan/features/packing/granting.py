@@ -15,8 +15,9 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, Plan, Quota, Tenant, UnitKey, Workload
-from gpuplan.features.packing.assigning import Assignment
-from gpuplan.features.packing.sizing.answers import Answer, Cut, Grant, Way
+from gpuplan.features.packing.assigning import Assignment, Place
+from gpuplan.features.packing.sizing.answers import Answer, Cut, Gangs, Grant, Way
+from gpuplan.features.packing.sizing.choosing.parts import SHARE, WHOLE
 
 Data = Mapping[str, Any]
 """A quota as the policy writes it."""
@@ -52,23 +53,28 @@ def flows_of(plan: Plan, answer: Answer, assignment: Assignment) -> Flows:
     """Return who gets units of which pool.
 
     An answer names the group that units are of; a unit of another group is as good if the model, the way of sharing and
-    the unit are the same. First each workload keeps its pool, then each need, and then the fewest needs are divided.
+    the unit are the same. Pods with several GPUs come first: they get those of one node, as the answer has laid them.
+    Of the other needs each workload keeps its pool, then each need, and then the fewest needs are divided.
     """
-    taking = _Taking(assignment)
-    open_grants = [(grant, grant.units) for grant in answer.grants]
+    taking = _Taking(answer, assignment)
+    gangs = [grant for grant in answer.grants if grant.need.gpus > 1]
     running: Counter[tuple[str, UnitKey]] = Counter()
     for workload in plan.workloads:
         running[workload.tenant.name, workload.key] += _amount(workload)
-    for at_most in (running, None):
-        after = []
-        for grant, units in open_grants:
-            today = grant.need.today
-            wanted = units if at_most is None or today is None else min(units, at_most[grant.need.team, today])
-            home = (today[0], grant.unit) if today else ("", "")
-            after.append((grant, units - taking.take(grant, home, wanted)))
-        open_grants = after
-    for grant, units in sorted(open_grants, key=lambda pair: -pair[1]):
-        taking.take_anywhere(grant, units)
+    for grants in (gangs, [grant for grant in answer.grants if grant.need.gpus <= 1]):
+        open_grants = [(grant, grant.units // max(grant.need.gpus, 1)) for grant in grants]
+        for at_most in (running, None):
+            after = []
+            for grant, pods in open_grants:
+                today = grant.need.today
+                keeping = None if at_most is None or today is None else at_most[grant.need.team, today]
+                wanted = pods if keeping is None else min(pods, keeping // max(grant.need.gpus, 1))
+                home = (today[0], grant.unit) if today else ("", "")
+                after.append((grant, pods - taking.take(grant, home, wanted)))
+            open_grants = after
+        for grant, pods in sorted(open_grants, key=lambda pair: (-pair[0].need.gpus, -pair[1])):
+            taking.take_anywhere(grant, pods)
+        taking.free_gangs()
     return {key: [Flow(unit, number) for unit, number in taken.items()] for key, taken in taking.taken.items()}
 
 
@@ -77,40 +83,77 @@ Sort = tuple[str, Way, int, str]
 
 
 def _sort_of(model: str, cut: Cut, unit: str) -> Sort:
-    is_shared = unit == "shared"
+    is_shared = unit == SHARE
     return model, cut.way if is_shared else Way.MIG, cut.replicas if is_shared else 1, unit
 
 
 class _Taking:
-    """The units that pools hand out, on their way to tenants."""
+    """The units that pools hand out on their way to tenants: one by one, and several of one node."""
 
-    def __init__(self, assignment: Assignment) -> None:
-        self._free: dict[UnitKey, int] = {}
+    def __init__(self, answer: Answer, assignment: Assignment) -> None:
+        self._free: Counter[tuple[UnitKey, int]] = Counter()
+        """The number of pods with so many units of one node that have room in a pool."""
         self._sorts: defaultdict[Sort, list[UnitKey]] = defaultdict(list)
         for place in assignment.places:
             for unit, number in place.units().items():
-                self._free[place.pool, unit] = number
+                self._free[(place.pool, unit), 1] = number
                 self._sorts[_sort_of(place.source.gpu.id, place.cut, unit)].append((place.pool, unit))
+        for place, gangs in _gangs_of(answer, assignment):
+            for size, number in gangs.items():
+                self._free[(place.pool, WHOLE), size] += number
+                self._free[(place.pool, WHOLE), 1] -= size * number
         self.taken: defaultdict[tuple[str, UnitKey | None], Counter[UnitKey]] = defaultdict(Counter)
 
     def take(self, grant: Grant, key: UnitKey, wanted: int) -> int:
-        taken = min(wanted, self._free.get(key, 0)) if key in self._alike(grant) else 0
+        """Give a need units of that pool for as many of ``wanted`` pods as have room; return how many have."""
+        size = max(grant.need.gpus, 1)
+        taken = min(wanted, self._free[key, size]) if key in self._alike(grant) else 0
         if taken:
-            self._free[key] -= taken
-            self.taken[grant.need.team, grant.need.today][key] += taken
+            self._free[key, size] -= taken
+            self.taken[grant.need.team, grant.need.today][key] += taken * size
         return taken
 
     def take_anywhere(self, grant: Grant, wanted: int) -> None:
         """Take units of the smallest pool that has enough, else of the one that has most, and so on."""
+        size = max(grant.need.gpus, 1)
         while wanted:
-            rest = [(self._free[key], key) for key in self._alike(grant) if self._free[key]]
+            rest = [(free, key) for key in self._alike(grant) if (free := self._free[key, size])]
             if not rest:
                 return
             key = min((pair for pair in rest if pair[0] >= wanted), default=max(rest))[1]
             wanted -= self.take(grant, key, wanted)
 
+    def free_gangs(self) -> None:
+        """Give room that no pod with several GPUs has taken to pods with one."""
+        for key, size in [*self._free]:
+            if size > 1:
+                self._free[key, 1] += size * self._free.pop((key, size))
+
     def _alike(self, grant: Grant) -> Sequence[UnitKey]:
         return self._sorts.get(_sort_of(grant.group.node_type.gpu.id, grant.group.cut, grant.unit), ())
+
+
+def _gangs_of(answer: Answer, assignment: Assignment) -> Iterator[tuple[Place, Mapping[int, int]]]:
+    """Yield how many pods of which number of GPUs, above one, each place has room for, as the answer lays them.
+
+    Nodes of a group may be in several places: each gets those that have room for the pods that it has today.
+    """
+    today: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for grant in answer.grants:
+        if grant.need.today is not None and grant.need.gpus > 1:
+            today[grant.need.today[0]][grant.need.gpus] += grant.units // grant.need.gpus
+    rest = [Counter(group.gangs) for group in answer.groups]
+    for place in sorted(assignment.places, key=lambda one: one.pool not in today):
+        wanted, laid = today[place.pool].copy(), Counter[int]()
+        nodes = rest[place.group] if place.group >= 0 else Counter[Gangs]()
+        for _ in range(place.nodes):
+            if not (open_ := +nodes):
+                break
+            gangs = max(open_, key=lambda one: ((Counter[int](one) & wanted).total(), -sum(one), one))
+            nodes[gangs] -= 1
+            wanted -= Counter(gangs)
+            laid.update(gangs)
+        yield place, laid
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Findings on a demand that an answer does not meet, and on answers that cannot be written (GPU827-GPU831)."""
+"""Findings on a demand that an answer does not meet, and on answers that cannot be written (GPU827-GPU832)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpuplan.features.packing.assigning import Assignment
 from gpuplan.features.packing.fleet import Fleet
 from gpuplan.features.packing.granting import Seat
 from gpuplan.features.packing.rules import (
+    ANSWER_NOT_HELD,
     DEMAND_BEYOND_FLEET,
     ISOLATION_NOT_GIVEN,
     NO_MODEL_HOLDS_POD,
@@ -29,6 +30,7 @@ def unmet(plan: Plan, fleet: Fleet, answer: Answer, enough: Mapping[str, int]) -
     has_options = all(one.name == one.gpu.id for one in lacking)
     more = " ".join(f"--nodes-at-most {one.name}={enough[one.name]}" for one in lacking if has_options)
     clusters = (plan.cluster.name,)
+    stopped = () if answer.is_exhaustive else ("the solver has stopped before it had tried all",)
     for need, pods in answer.unmet:
         at, name = need.at or plan.cluster.at, f"`{need.name or need.team}`"
         meant = [one for one in fleet.node_types if not need.models or one.gpu.id in need.models]
@@ -53,14 +55,35 @@ def unmet(plan: Plan, fleet: Fleet, answer: Answer, enough: Mapping[str, int]) -
             requests = need.service and f"{need.service.requests_per_second:,g} requests a second"
             finding = Finding(
                 at,
-                f"{count(pods, 'pod')} of {name} {'finds' if pods == 1 else 'find'} no room",
-                label=f"{requests or count(need.pods, 'pod')} asked for",
-                notes=(f"there are {nodes} that could hold them, and others use what is on those",),
+                lacking_text(pods, f" of {name}", is_exhaustive=answer.is_exhaustive),
+                label=f"{requests or count(need.pods, 'pod')} asked for"
+                + (f", {need.pods - pods} with room" if need.pods > pods else ""),
+                notes=(f"others use what is on the {nodes} that could hold them", *stopped),
                 help=f"ask for fewer, or allow as many nodes as all of it takes: `{more}`"
                 if more
                 else "ask for fewer, or add nodes to its pools",
             )
             yield Diagnostic(DEMAND_BEYOND_FLEET, finding, clusters)
+
+
+def lacking_text(pods: int, of: str = "", *, is_exhaustive: bool) -> str:
+    """Say that pods have no room, or that none was found by a search that did not end."""
+    if not is_exhaustive:
+        return f"no room was found for {count(pods, 'pod')}{of}"
+    return f"{count(pods, 'pod')}{of} {'finds' if pods == 1 else 'find'} no room"
+
+
+def misplaced(plan: Plan, needs: Iterable[tuple[Need, int]]) -> Iterator[Diagnostic]:
+    """Yield needs of which the policies of an answer do not hold so many pods that it grants."""
+    for need, pods in needs:
+        finding = Finding(
+            need.at or plan.cluster.at,
+            f"the answer has no place for {count(pods, 'pod')} of `{need.name or need.team}`",
+            label=f"{count(need.pods, 'pod')} asked for",
+            notes=("this is a defect of gpuplan",),
+            help="report it with the policies and the demand; until then, ask of fewer pools with `--pool` or `--keep`",
+        )
+        yield Diagnostic(ANSWER_NOT_HELD, finding, (plan.cluster.name,))
 
 
 def _too_large(at: Origin, name: str, need: Need, meant: Sequence[NodeType], fleet: Fleet) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
@@ -176,13 +177,17 @@ _LONGEST: Final = 50
 
 
 def _title(pool: Pool, cut: Cut) -> str:
-    """Return a name that says what a GPU is divided into, if that is short enough."""
+    """Return a name that says what GPUs are divided into, if that is short enough."""
     model = pool.gpu.id.lower()
-    distinct = {tuple(sorted(counts.items())) for counts in cut.per_gpu}
-    if len(distinct) == 1:
-        parts = [f"{number}x{profile}" for profile, number in cut.per_gpu[0].items()]
-        name = "-".join((model, *parts)).lower()
-        name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name)
+    kinds = Counter(tuple(counts.items()) for counts in cut.per_gpu)
+    for is_short in (False, True):
+        ways = [
+            "-".join(f"{number}x{profile.partition('.')[0] if is_short else profile}" for profile, number in kind)
+            for kind in kinds
+        ]
+        if len(kinds) > 1:
+            ways = [f"{times}of-{way or 'whole'}" for way, times in zip(ways, kinds.values(), strict=True)]
+        name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in "-".join((model, *ways)).lower())
         if len(name) <= _LONGEST:
             return name
     digest = sha256(repr(cut.key).encode()).hexdigest()[:6]
@@ -219,8 +224,8 @@ def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, An
     return new
 
 
-def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
-    """Return what teams get that are no tenants, by the name that each gets as a tenant.
+def tenants_to_add(plan: Plan, flows: Flows) -> dict[str, str]:
+    """Return the teams that get something and are no tenants, each with the name that it gets as a tenant.
 
     `ML Team` is `ml-team`: a tenant's namespace has its name.
     """
@@ -228,15 +233,11 @@ def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
     taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
     taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     names: dict[str, str] = {}
-    teams: dict[str, list[Flow]] = {}
-    for (team, _), mine in flows.items():
-        if team not in known:
-            if team not in names:
-                label = regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-")
-                names[team] = _fresh(label or "team", taken)
-                taken.add(names[team])
-            teams.setdefault(names[team], []).extend(mine)
-    return teams
+    for team in dict.fromkeys(team for team, _ in flows if team not in known):
+        label = regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-")
+        names[team] = _fresh(label or "team", taken)
+        taken.add(names[team])
+    return names
 
 
 # --- Prices ----------------------------------------------------------------------------------------------------------

@@ -142,16 +142,13 @@ def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
         for plan, pool in ((step.before, away.before), (step.after, away.after))
     )
     for name, total in totals.items():
-        left = sum(_per_node(moved, name) * moved.nodes.count for moved in away.stays)
+        left = 0
+        for moved in away.stays:  # a node may hand out what it did before, or what it will
+            units = [pool.find_unit(name) for pool in (moved.before, moved.after)]
+            left += min(unit.per_node if unit is not None else 0 for unit in units) * moved.nodes.count
         least = min(total, promised.get(name, total), key=lambda level: level.guaranteed)
         if name in promised and left < least.guaranteed:
             yield least, left
-
-
-def _per_node(moved: Transition, name: str) -> int:
-    """The fewer of what a node hands out before and after: it may be either."""
-    units = [pool.find_unit(name) for pool in (moved.before, moved.after)]
-    return min(unit.per_node if unit is not None else 0 for unit in units)
 
 
 def by_rollout(step: Step, pool: Pool) -> str:

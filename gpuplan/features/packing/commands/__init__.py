@@ -104,6 +104,12 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
 )
 @option(
+    "--may-cut-guarantees",
+    is_flag=True,
+    section="Input",
+    help="Guarantees go down to what the demand asks for, of teams that are in it [default: they stay].",
+)
+@option(
     "--keep",
     multiple=True,
     metavar="POOL|LAYOUT",

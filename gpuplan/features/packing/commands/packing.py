@@ -13,7 +13,7 @@ from gpuplan.compiler.documents.text import MAX_BYTES
 from gpuplan.features.packing import computing
 from gpuplan.features.packing.model import Packing
 from gpuplan.features.packing.sizing import demand as demands
-from gpuplan.features.packing.views.packing import NAMES, shown_packing, written
+from gpuplan.features.packing.views.packing import NAMES, shown_alternatives, shown_packing, written
 from gpuplan.terminal.formats import write_findings
 from gpuplan.terminal.lists import content_below, contents
 from gpuplan.terminal.session import Terminal
@@ -36,10 +36,19 @@ def pack(
     *,
     write: bool,
     queries: bool,
+    may_cut_guarantees: bool,
 ) -> int:
     if queries:
         terminal.print(demands.queries())
         return 0
+    shown: list[Packing] = []
+
+    def show(packing: Packing) -> None:
+        """Show the answer as soon as it is there: alternatives may take longer than it."""
+        terminal.doing("")
+        terminal.print(shown_packing(packing, format_, terminal.out_theme))
+        shown.append(packing)
+
     if len(clusters) > 1:
         raise click.UsageError("a demand is of one cluster: give --cluster once.")
     try:
@@ -60,6 +69,8 @@ def pack(
             basis=basis,
             percentile=percentile,
             margin=margin,
+            may_cut_guarantees=may_cut_guarantees,
+            answered=show if format_ == "table" and alternative is None else None,
         )
     finally:
         terminal.doing("")
@@ -69,7 +80,10 @@ def pack(
             f"there is no alternative {number}",
             f"there are {len(packing.alternatives)}; without the option all are listed",
         )
-    terminal.print(shown_packing(packing, format_, terminal.out_theme, number))
+    if not shown:
+        terminal.print(shown_packing(packing, format_, terminal.out_theme, number))
+    if format_ == "table":
+        terminal.print(shown_alternatives(packing, terminal.out_theme))
     return _end(terminal, packing, number, write=write)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -66,7 +68,9 @@ class NodeType(Value):
     ways: tuple[Way, ...] = (Way.WHOLE, Way.MIG)
     pools: tuple[Today, ...] = ()
     is_equal_within_node: bool = False
-    """Whether all GPUs of a node are cut alike, as the strategy `single` wants."""
+    """Whether all GPUs of a node are cut alike, as the strategy `single` wants for all nodes of a cluster."""
+    nodes_of_model: int | None = None
+    """The most nodes that all types of its model may have together, None for as many as each may have."""
 
 
 class Today(Value):
@@ -78,13 +82,21 @@ class Today(Value):
     is_kept: bool = False
 
 
+Gangs = tuple[int, ...]
+"""The pods with several GPUs for which one node has room: how many GPUs each of them has."""
+
+
 class Group(Value):
-    """Nodes that an answer cuts alike; ``pool`` is the one of today that has them then, empty for a new pool."""
+    """Nodes that an answer cuts alike; ``pool`` is the one of today that has them then, empty for a new pool.
+
+    ``gangs`` is how many of the nodes have room for the same pods with several GPUs.
+    """
 
     node_type: NodeType
     cut: Cut
     nodes: int
     pool: str = ""
+    gangs: Mapping[Gangs, int] = field(default_factory=dict)
 
 
 class Grant(Value):
@@ -113,13 +125,17 @@ class Bound(Value):
 
 
 class Answer(Value):
-    """Nodes as they are cut, the units that needs get, what is ``unmet`` (need and pods), and how good it can be."""
+    """Nodes as they are cut, the units that needs get, what is ``unmet`` (need and pods), and how good it can be.
+
+    If it ``is_exhaustive``, all possible answers were considered before a pod was left out.
+    """
 
     groups: tuple[Group, ...]
     grants: tuple[Grant, ...]
     unmet: tuple[tuple[Need, int], ...]
     objective: Objective
     bound: Bound
+    is_exhaustive: bool = True
 
     @property
     def nodes(self) -> int:

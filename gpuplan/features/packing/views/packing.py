@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.wording import count, joined, listing
-from gpuplan.compiler.planning.plan import Pool, UnitKey
+from gpuplan.compiler.planning.plan import Amount, Pool, UnitKey
 from gpuplan.compiler.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.features.changes import cost_change_as_data, costs_of
 from gpuplan.features.packing.granting import Moved
-from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation, idle_of, rounding_of
+from gpuplan.features.packing.judging import lacking_text
+from gpuplan.features.packing.model import ALTERNATIVES_S, Numbers, Packing, Variant, Variation, idle_of, rounding_of
 from gpuplan.features.packing.sizing.answers import Objective, Proof
 from gpuplan.features.packing.sizing.needs import Basis
 from gpuplan.features.packing.steps import commands_of, tasks_of
@@ -26,7 +27,7 @@ from gpuplan.terminal.plan import sharing_of
 from gpuplan.terminal.plan_json import plan_as_data
 from gpuplan.terminal.text import PLAIN, Style, Theme, printable, section
 
-FORMAT_VERSION: Final = "2.0"
+FORMAT_VERSION: Final = "2.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
@@ -75,6 +76,7 @@ def _lines_of(text: str | None) -> list[str]:
 
 
 def _page(packing: Packing, theme: Theme, number: int) -> str:
+    """Return an answer without what stands beside it: alternatives are shown when they are there."""
     variant, narrow = packing.variants[number], theme.indented()
 
     def table(heading: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], right: Iterable[int] = ()) -> str:
@@ -87,16 +89,26 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
     parts = [
         folded(f"{heading}\n{_text(_facts(packing, variant))}", theme),
         table("Pools", POOLS, pool_rows(variant), (2, 3)),
+        table("Guarantees", GUARANTEES, guarantee_rows(packing, number), (3,)),
         table("Quotas that move", QUOTAS, quota_rows(variant)),
         table("Workloads that move", WORK, work_rows(variant)),
         lines("Idle", _idle(variant)),
         lines("Cost", cost_text(variant)),
         table("Left as they are", ("POOL", "WHY"), [*variant.fleet.kept, *variant.fleet.left_alone]),
-        table("Alternatives", others(packing), other_rows(packing), range(2, 8)),
         lines("To do by hand", tasks_of(variant)),
         section("How to get there", folded_commands(_text(commands_of(variant)), narrow), theme),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def shown_alternatives(packing: Packing, theme: Theme) -> str:
+    """Return a table of the answer beside the alternatives, or nothing if there are none."""
+    rows = other_rows(packing)
+    table = Table(others(packing), rows, right=range(2, 10)).shown(theme.indented()) if rows else ""
+    text = section("Alternatives", table, theme) if rows else ""
+    if packing.has_stopped:
+        text += f"the search for alternatives has stopped after {ALTERNATIVES_S:g} seconds\n"
+    return f"\n{text}" if text else ""
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -107,16 +119,27 @@ def _headline(packing: Packing, variant: Variant) -> str:
     now, then = packing.today, variant.numbers
     if variant.answer.unmet:
         pods = sum(pods for _, pods in variant.answer.unmet)
-        return f"Cluster {packing.cluster}: {count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no room"
+        return f"Cluster {packing.cluster}: {lacking_text(pods, is_exhaustive=variant.answer.is_exhaustive)}"
     if not variant.diff:
         return f"Cluster {packing.cluster}: no policies can be made of the answer"
     change, nodes = then.gpus - now.gpus, count(now.nodes, "node")
     less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {nodes}"
-    against = f"{less if change else f'as many as today, in {nodes}'}; {count(then.drained_nodes, 'node')} to drain"
+    against = f"{less if change else f'as many as today, in {nodes}'}; {nodes_text(then)}"
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
         f"with {count(then.layouts, 'MIG layout')}; {against if variant.files else 'nothing changes'}{_money(variant)}"
     )
+
+
+def nodes_text(numbers: Numbers) -> str:
+    """Return in words how many nodes have to be drained, and how many come."""
+    texts = (
+        (numbers.recut_nodes, "to drain and cut again"),
+        (numbers.removed_nodes, "to drain and take away"),
+        (numbers.new_nodes, "to add"),
+    )
+    changed = [f"{count(number, 'node')} {text}" for number, text in texts if number]
+    return joined(changed) if changed else "no node to drain"
 
 
 def _money(variant: Variant) -> str:
@@ -139,6 +162,18 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     basis = _BASES[packing.basis]
     source = basis if packing.is_from_quotas else f"the files, and for other teams {basis}"
     yield f"demand: {count(pods, 'pod')} of {count(teams, 'team')}, from {source}"
+    if packing.spared:
+        ask, their = ("asks", "its") if len(packing.spared) == 1 else ("ask", "their")
+        yield (
+            f"{listing(packing.spared)} {ask} for less than {their} guarantees, which stay; "
+            "`--may-cut-guarantees` lets them go down"
+        )
+    if idle := variant.fleet.limits_without_nodes:
+        yield f"no pool in question has nodes of {listing(idle)}, so `--nodes-at-most` limits nothing there"
+    if any(need.engines for need in packing.needs):
+        unread = sorted({one.gpu.id for one in variant.fleet.node_types if None in one.gpu.engines})
+        if unread:
+            yield f"the media engines of {listing(unread)} are not known: no pod that needs some is put there"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
 
@@ -161,10 +196,7 @@ def bound_text(packing: Packing, variant: Variant) -> str:
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
         case Proof.NONE:
-            search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
-            return (
-                f"no answer takes less than {least}, as far as is proven; one between that and this may exist{search}"
-            )
+            return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
 
 
 _UNITS: Final = {Objective.GPUS: "GPUs", Objective.PRICE: "an hour", Objective.CHANGES: "nodes cut in another way"}
@@ -186,6 +218,21 @@ def pool_rows(variant: Variant) -> list[tuple[str, ...]]:
 
 def _today(pool: Pool) -> str:
     return f"{count(pool.nodes.count, 'node')}, {sharing_of(pool)}"
+
+
+GUARANTEES: Final = ("TENANT", "TODAY", "THEN", "GPUS")
+
+
+def guarantee_rows(packing: Packing, number: int) -> list[tuple[str, ...]]:
+    """Return the guarantees that are others then, biggest cut first, with the change in GPUs."""
+    return [
+        (one.tenant, _units(one.before), _units(one.after), f"{float(one.gpus_after - one.gpus_before):+.3g}")
+        for one in packing.guarantees(number)
+    ]
+
+
+def _units(units: Mapping[UnitKey, Amount]) -> str:
+    return ", ".join(f"{float(number):g} {_unit(key)}" for key, number in units.items()) or "-"
 
 
 QUOTAS: Final = ("TENANT", "FROM", "TO")
@@ -259,7 +306,7 @@ def others(packing: Packing) -> tuple[str, ...]:
     return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
 
 
-OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
+OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "CUT AGAIN", "TAKEN AWAY", "NEW")
 NAMES: Final = {
     Variation.ASKED: "as asked",
     Variation.FEWER_LAYOUTS: "one layout less",
@@ -281,7 +328,8 @@ def other_rows(packing: Packing) -> list[tuple[str, ...]]:
 
 def _cells(numbers: Numbers) -> tuple[str, ...]:
     money = [_month(numbers.cost)] if numbers.cost else []
-    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *money)
+    shown = (*numbers[:3], numbers.recut_nodes, numbers.removed_nodes, numbers.new_nodes)
+    return (*map(str, shown), *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -295,6 +343,7 @@ def _markdown(packing: Packing, number: int) -> str:
     ]
     tables: Sequence[tuple[str, Sequence[str], Sequence[tuple[str, ...]]]] = (
         ("Pools", POOLS, pool_rows(variant)),
+        ("Guarantees", GUARANTEES, guarantee_rows(packing, number)),
         ("Quotas that move", QUOTAS, quota_rows(variant)),
         ("Workloads that move", WORK, work_rows(variant)),
         ("Alternatives", others(packing), other_rows(packing)),
@@ -336,7 +385,7 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
         "today": _numbers(packing.today),
         "kept": [one._asdict() for one in chosen.fleet.kept] if chosen else [],
         "left_alone": [one._asdict() for one in chosen.fleet.left_alone] if chosen else [],
-        "answers": [_variant(variant, theme) for variant in packing.variants],
+        "answers": [_variant(packing, number, theme) for number in range(len(packing.variants))],
         "findings": _findings(findings, theme),
     }
 
@@ -344,10 +393,15 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
 def _numbers(numbers: Numbers) -> dict[str, Any]:
     cost = numbers.cost
     money = {"currency": cost.currency, **money_as_data(cost.amount)} if cost else {}
-    return {**numbers._asdict(), "cost": {**money, "unpriced_pools": list(cost.unpriced)} if cost else None}
+    return {
+        **numbers._asdict(),
+        "drained_nodes": numbers.drained_nodes,
+        "cost": {**money, "unpriced_pools": list(cost.unpriced)} if cost else None,
+    }
 
 
-def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
+def _variant(packing: Packing, number: int, theme: Theme) -> dict[str, Any]:
+    variant = packing.variants[number]
     names = {pool.name for pool in variant.pools}
     bound = variant.answer.bound
     plan, diff = variant.plan, variant.diff
@@ -363,6 +417,16 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         else [],
         "rounding": dict(rounding_of(plan, variant.pools)) if plan else {},
         "not_needed": [one._asdict() for one in variant.assignment.departures],
+        "guarantees": [
+            {
+                "tenant": one.tenant,
+                "before": _granted(one.before),
+                "after": _granted(one.after),
+                "gpus_before": float(one.gpus_before),
+                "gpus_after": float(one.gpus_after),
+            }
+            for one in packing.guarantees(number)
+        ],
         "quotas": [
             {
                 "tenant": moved.tenant,
@@ -388,6 +452,10 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "commands": list(commands_of(variant)),
         "findings": _findings((*variant.findings, *(diff.findings if diff else ())), theme),
     }
+
+
+def _granted(units: Mapping[UnitKey, Amount]) -> list[dict[str, Any]]:
+    return [{"pool": pool, "unit": unit, "units": float(number)} for (pool, unit), number in units.items()]
 
 
 def _key(key: UnitKey | None) -> dict[str, str] | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.features.packing.sizing.packing import Packing
 from tests.compiler.planning.placement.oracle import board, valid_vectors
+from tests.features.packing.sizing.price_lists import Packing
 
 
 def faults(packing: Packing, layouts: Iterable[Mapping[str, int]] | None = None) -> list[str]:

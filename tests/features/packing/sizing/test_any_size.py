@@ -21,11 +21,11 @@ from itertools import combinations
 import pytest
 
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.features.packing.sizing.frontier import frontier
-from gpuplan.features.packing.sizing.packing import pack
 from tests.cluster.proof import IS_ASKED_FOR
 from tests.compiler.planning.placement.oracle import Vector, board, valid_vectors
 from tests.compiler.planning.placement.test_placing import MIG_GPUS
+from tests.features.packing.sizing.frontier import frontier
+from tests.features.packing.sizing.price_lists import pack
 
 SHAPES = {frozenset(valid_vectors(gpu.id)): gpu for gpu in reversed(MIG_GPUS)}
 """One model of those whose layouts are the same but for the names of profiles."""

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.published import SHARED_PODS, find_folder, shared_pods
 from gpuplan.compiler.catalog import load
-from gpuplan.features.packing.sizing.packing import pack
 from tests.features.packing.sizing.certificates import faults
+from tests.features.packing.sizing.price_lists import pack
 
 FOLDER = find_folder()
 PROFILES = {1: "1g.5gb", 2: "2g.10gb", 3: "3g.20gb", 4: "4g.20gb", 7: "7g.40gb"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.features.packing.sizing.packing import pack
 from tests.cluster.proof import IS_ASKED_FOR
 from tests.compiler.planning.placement.oracle import board
 from tests.compiler.planning.placement.test_placing import each_mig_gpu
 from tests.features.packing.sizing import brute_force, highs
+from tests.features.packing.sizing.price_lists import pack
 
 MOST, DEMANDS = (8, 100) if IS_ASKED_FOR else (3, 2)
 

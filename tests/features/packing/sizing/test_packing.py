@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpuplan.compiler.catalog import Engines, Gpu, Placement, Profile, load
-from gpuplan.features.packing.sizing.frontier import frontier
-from gpuplan.features.packing.sizing.packing import Packing, pack
 from tests.compiler.planning.placement.test_placing import MIG_GPUS, each_mig_gpu
 from tests.features.packing.sizing.certificates import catalogued, cost, faults, not_held
+from tests.features.packing.sizing.frontier import frontier
+from tests.features.packing.sizing.price_lists import Packing, pack
 
 A100 = load().get("A100-40GB")
 A30 = load().get("A30-24GB")

@@ -11,13 +11,11 @@ from math import ceil
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.placement.placing import Key, as_key
-from gpuplan.features.packing.sizing.answers import Cut, Grant, Group, NodeType, Today, Way
+from gpuplan.features.packing.sizing.answers import Cut, Gangs, Grant, Group, NodeType, Today, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of, node_parts
 from gpuplan.features.packing.sizing.choosing.parts import Part, whole
 from gpuplan.features.packing.sizing.needs import Need
-
-Gangs = tuple[int, ...]
 
 
 class Assembled(NamedTuple):
@@ -116,7 +114,7 @@ def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tu
             else:
                 named.append((one, next((today.pool for today in free), "")))
     return [
-        (Group(types[one.number], one.cut, one.nodes, pool), one)
+        (Group(types[one.number], one.cut, one.nodes, pool, one.gangs), one)
         for one, pool in sorted(named, key=lambda pair: pair[0].number)
     ]
 

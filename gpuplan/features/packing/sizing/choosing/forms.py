@@ -39,14 +39,6 @@ class NodeForm(Value, eq=False):
     today: Today | None = None
 
 
-def filled(node_type: NodeType, layout: InstanceCounts, names: Iterable[str]) -> InstanceCounts:
-    """Return the layout with all instances beside it that fit and are asked for: they cost nothing."""
-    for full in maximal_layouts(node_type.gpu, set(names)):
-        if all(full.get(name, 0) >= held for name, held in layout.items()):
-            return full
-    return layout
-
-
 def standing_places(types: Sequence[NodeType]) -> Iterator[Place]:
     """Yield the parts that pods can have of nodes that are cut already, several whole GPUs of a node among them."""
     for number, node_type in enumerate(types):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from importlib import import_module
+from time import monotonic
 from typing import Any
 
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
 
 INFINITE = math.inf
@@ -33,13 +34,18 @@ class Solution(NamedTuple):
     bound: float
 
 
-def is_there() -> bool:
-    """Whether HiGHS is installed, and can be loaded on this machine."""
-    try:
-        import_module("highspy")
-    except ImportError:
-        return False
-    return True
+class Clock(NamedTuple):
+    """A limit on searches: ``each_s`` seconds for each program, and none goes on after ``end_s`` (`monotonic`)."""
+
+    each_s: float = 20
+    end_s: float = INFINITE
+
+    @property
+    def rest_s(self) -> float:
+        return max(min(self.each_s, self.end_s - monotonic()), 0)
+
+
+ALL_THE_TIME = Clock()
 
 
 class Program:
@@ -62,8 +68,11 @@ class Program:
         """The numbers at the least cost; all costs are a multiple of ``step`` apart, where one is known."""
         if not self.upper:
             return Solution(Outcome.OPTIMAL, (), 0)
-        import highspy
-
+        try:
+            import highspy  # takes long to load
+        except ImportError as error:
+            help_ = "run `pip install --force-reinstall highspy`"
+            raise GpuplanError(f"the solver HiGHS cannot be loaded: {error}", help_) from error
         solver: Any = getattr(highspy, "_Highs", highspy.Highs)()  # `Highs` adds callbacks, and prints as it does so
         for option, value in {**_OPTIONS, "time_limit": float(time_limit_s), "mip_abs_gap": 0.5 * step or 1e-9}.items():
             solver.setOptionValue(option, value)

@@ -17,12 +17,16 @@ Costs = Mapping[int, float]
 
 
 class Solved(Value):
-    """The numbers of nodes and GPUs of each form, and of parts that each ask has at each place."""
+    """The numbers of nodes and GPUs of each form, and of parts that each ask has at each place.
+
+    If it ``is_exhaustive``, all choices were considered before less than all is answered.
+    """
 
     nodes: tuple[tuple[NodeForm, int], ...]
     gpus: tuple[tuple[GpuForm, int], ...]
     taken: tuple[Mapping[Place, int], ...]
     bound: Bound
+    is_exhaustive: bool = True
 
 
 class Choice:
@@ -58,6 +62,7 @@ class Choice:
             given = [*more, *((today.cut, today) for today in node_type.pools)]
             forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
             self._add_type(number, node_type, wanted, forms)
+        self._limit_models()
         self._add_asks()
         self.demand(amounts)
         if most_layouts is not None:
@@ -110,6 +115,12 @@ class Choice:
         adds = self.program.number(1)
         self.program.row(0, {**changed, adds: self._most_nodes + in_pools}, INFINITE)
         self.program.row(0, {**dict.fromkeys(stays, 1), again: 1, adds: -in_pools}, INFINITE)
+
+    def _limit_models(self) -> None:
+        for model, most in {one.gpu.id: one.nodes_of_model for one in self.types}.items():
+            if most is not None:
+                mine = [index for index, form in self.node_forms.items() if self.types[form.number].gpu.id == model]
+                self.program.row(0, dict.fromkeys(mine, 1), most)
 
     @property
     def _most_nodes(self) -> int:

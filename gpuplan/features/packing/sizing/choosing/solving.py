@@ -15,7 +15,7 @@ from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Object
 from gpuplan.features.packing.sizing.choosing.asking import Ask, in_order
 from gpuplan.features.packing.sizing.choosing.assembling import assemble, layouts
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, cut_of
-from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Outcome, Solution
+from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Clock, Outcome, Solution
 from gpuplan.features.packing.sizing.choosing.program import Choice, Costs, Solved
 
 _GIB = 1024
@@ -48,15 +48,21 @@ class Settled(NamedTuple):
 
 
 def solve(
-    asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, most_layouts: int | None, time_limit_s: float
+    asked: Sequence[Ask],
+    types: Sequence[NodeType],
+    objective: Objective,
+    most_layouts: int | None,
+    clock: Clock,
+    *,
+    may_lack: bool,
 ) -> Solved | None:
-    """Return the best answer and its bound, or None if HiGHS found none in time.
+    """Return the best answer and its bound, or None if HiGHS found none in time, or none for all if it may not lack.
 
     The answer has few layouts if that costs nothing. Few layouts are looked for among nodes whose GPUs are all alike
     and the cuts of `_candidates`, which is exact if nodes have one GPU or must be cut alike. A bound that is proven
     without a limit on layouts is proven with the limit, too, if as much is met.
     """
-    free = _settle(partial(Choice, types, asked), asked, objective, time_limit_s)
+    free = _settle(partial(Choice, types, asked), asked, objective, clock, may_lack=may_lack)
     if free is None:
         return None
 
@@ -65,43 +71,58 @@ def solve(
     if number < 2 and not is_too_many:
         return free.solved
     alike = [replace(node_type, is_equal_within_node=True) for node_type in types]
-    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, time_limit_s)))
+    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, clock)))
     if is_too_many:
-        few = _settle(partial(limited, most_layouts=most_layouts), asked, objective, time_limit_s)
+        few = _settle(partial(limited, most_layouts=most_layouts), asked, objective, clock, may_lack=may_lack)
         if few is None or all(node_type.is_equal_within_node or node_type.gpus_per_node == 1 for node_type in types):
             return few and few.solved
         proven = free.solved.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
         is_least = few.solved.bound.least == proven.least
-        return replace(few.solved, bound=proven if is_least else replace(proven, proof=Proof.NONE))
+        bound = proven if is_least else replace(proven, proof=Proof.NONE)
+        return replace(few.solved, bound=bound, is_exhaustive=few.amounts == free.amounts)
     for most in range(1, min(number, _FEW + 1)):
-        few = _settle(partial(limited, most_layouts=most), asked, objective, time_limit_s)
-        if few and few[1:] == free[1:]:
+        few = _settle(
+            partial(limited, most_layouts=most), asked, objective, clock, amounts=free.amounts, may_lack=False
+        )
+        if few and few.costs == free.costs:
             return replace(few.solved, bound=free.solved.bound)
     return free.solved
 
 
-def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_s: float) -> Settled | None:
-    """Reach one goal after another, each without harm to those before it."""
-    amounts = [ask.amount for ask in asked]
+def _settle(
+    make: Maker,
+    asked: Sequence[Ask],
+    objective: Objective,
+    clock: Clock,
+    *,
+    amounts: Sequence[Fraction] | None = None,
+    may_lack: bool,
+) -> Settled | None:
+    """Reach one goal after another, each without harm to those before it; None if it may not lack what it has to."""
+    amounts = [ask.amount for ask in asked] if amounts is None else amounts
     choice = make(amounts)
     goals = _goals(choice, objective)
-    solution = _least(choice, goals[0], time_limit_s)
+    solution = _least(choice, goals[0], clock)
+    is_exhaustive = True
+    if solution.outcome is Outcome.INFEASIBLE and not may_lack:
+        return None
     if solution.outcome is Outcome.INFEASIBLE:
-        amounts = _affordable(make, asked, time_limit_s)
+        amounts, is_exhaustive = _affordable(make, asked, clock)
         choice = make(amounts)
-        solution = _least(choice, goals[0], time_limit_s)
+        solution = _least(choice, goals[0], clock)
     if choice.program.upper and not (solution.values and choice.holds(solution, amounts)):
         return None
     bound = _bound(goals[0], solution)
     for goal, after in pairwise(goals):
         choice.program.row(-INFINITE, goal.costs, _cost(goal.costs, solution) + goal.step / 2)
-        better = _least(choice, after, time_limit_s)
+        better = _least(choice, after, clock)
         solution = better if better.values and choice.holds(better, amounts) else solution
     costs = tuple(_cost(goal.costs, solution) for goal in goals)
-    return Settled(choice.solved(_smaller(choice, goals[-1], solution, amounts), bound), amounts, costs)
+    solved = choice.solved(_smaller(choice, goals[-1], solution, amounts, clock), bound)
+    return Settled(replace(solved, is_exhaustive=is_exhaustive), amounts, costs)
 
 
-def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[Fraction]) -> Solution:
+def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[Fraction], clock: Clock) -> Solution:
     """Return a solution that is as good by all goals and grants smaller parts: others can use what remains."""
     memory = {
         index: ceil((place[1].memory_mib or 0) / _GIB) * place[1].gpus
@@ -110,7 +131,7 @@ def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[F
     }
     choice.program.row(-INFINITE, last.costs, _cost(last.costs, solution) + last.step / 2)
     step = max(_cost(memory, solution) // _NEARLY, 1)
-    better = choice.program.solve(memory, step=step, time_limit_s=_A_WHILE)
+    better = choice.program.solve(memory, step=step, time_limit_s=min(_A_WHILE, clock.rest_s))
     return better if better.values and choice.holds(better, amounts) else solution
 
 
@@ -146,8 +167,8 @@ def _price(choice: Choice) -> Goal:
     return Goal(costs, 1, Fraction(common, denominators))
 
 
-def _least(choice: Choice, goal: Goal, time_limit_s: float) -> Solution:
-    return choice.program.solve(goal.costs, step=goal.step, time_limit_s=time_limit_s)
+def _least(choice: Choice, goal: Goal, clock: Clock) -> Solution:
+    return choice.program.solve(goal.costs, step=goal.step, time_limit_s=clock.rest_s)
 
 
 def _cost(costs: Costs, solution: Solution) -> float:
@@ -164,12 +185,13 @@ def _bound(goal: Goal, solution: Solution) -> Bound:
 # --- Too little for all ------------------------------------------------------------------------------------------
 
 
-def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[Fraction]:
+def _affordable(make: Maker, asked: Sequence[Ask], clock: Clock) -> tuple[list[Fraction], bool]:
     """Return how much of each ask there can be: an earlier need gets all that it can before a later one gets any.
 
     As many needs in a row as can be met whole are found by halving. The next one gets the most that remains for it,
-    and the ones like it get nothing.
+    and the ones like it get nothing. With it comes whether each of these questions was decided in time.
     """
+    is_exhaustive = True
 
     def with_steps(more: Sequence[tuple[int, int, Fraction]]) -> list[Fraction]:
         amounts = list(done)
@@ -183,7 +205,9 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
         met, least = 0, len(steps)
         while met < least:
             middle = (met + least) // 2
-            if make(with_steps(steps[: middle + 1])).program.solve({}, step=1, time_limit_s=time_limit_s).values:
+            tried = make(with_steps(steps[: middle + 1])).program.solve({}, step=1, time_limit_s=clock.rest_s)
+            is_exhaustive &= tried.outcome is not Outcome.UNDECIDED
+            if tried.values:
                 met = middle + 1
             else:
                 least = middle
@@ -193,17 +217,18 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
         _, at, _ = steps[met]
         choice = make(done)
         costs = {index: -worth for index, worth in choice.answers(at).items()}
-        solution = choice.program.solve(costs, step=0, time_limit_s=time_limit_s)
+        solution = choice.program.solve(costs, step=0, time_limit_s=clock.rest_s)
+        is_exhaustive &= solution.outcome is Outcome.OPTIMAL
         done[at] = choice.answered(at, solution) if solution.values else done[at]
         steps = [step for step in steps[met + 1 :] if step[1] != at]
-    return done
+    return done, is_exhaustive
 
 
 # --- Cuts for few layouts ----------------------------------------------------------------------------------------
 
 
 def _candidates(
-    asked: Sequence[Ask], types: Sequence[NodeType], free: Solved, time_limit_s: float
+    asked: Sequence[Ask], types: Sequence[NodeType], free: Solved, clock: Clock
 ) -> Iterator[tuple[int, Cut]]:
     """Yield the cuts of the answer without a limit, and for each type some with which few nodes do for all.
 
@@ -220,7 +245,7 @@ def _candidates(
             if least > most:
                 break
             nodes = (least + most) // 2
-            cut = _one_for_all(mine, number, types, nodes, time_limit_s)
+            cut = _one_for_all(mine, number, types, nodes, clock)
             if cut is None:
                 least = nodes + 1
             else:
@@ -228,9 +253,7 @@ def _candidates(
                 most = nodes - 1
 
 
-def _one_for_all(
-    asked: Sequence[Ask], number: int, types: Sequence[NodeType], nodes: int, time_limit_s: float
-) -> Cut | None:
+def _one_for_all(asked: Sequence[Ask], number: int, types: Sequence[NodeType], nodes: int, clock: Clock) -> Cut | None:
     """Return a cut of so many equal nodes of one type that do for all by themselves, or None if none is found."""
     choice = Choice([replace(other, pools=(), nodes=None) for other in types], asked)
     program = choice.program
@@ -242,7 +265,7 @@ def _one_for_all(
         program.row(0, {index: 1, program.number(): -nodes}, 0)
     program.row(0, dict.fromkeys(mine, 1), nodes)
     choice.demand([ask.amount for ask in asked])
-    solution = program.solve({}, step=1, time_limit_s=time_limit_s)
+    solution = program.solve({}, step=1, time_limit_s=clock.rest_s)
     if not solution.values:
         return None
     per_gpu = [

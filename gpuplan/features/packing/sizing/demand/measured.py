@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, floor, isfinite, log2
+from math import ceil, floor, inf, isfinite, log2
 from operator import itemgetter
 from typing import Any, Final
 
@@ -308,8 +308,8 @@ def _uses(
         files.setdefault(key, item.file)
         samples[key][item.metric].update(item.samples)
         shared |= {item.device[:2]} if item.is_shared else set()
-    own = _with_memory_of_their_own(samples, shared)
     models = _Models(platform)
+    own = _with_memory_of_their_own(samples, shared, models)
     uses: list[Use] = []
     left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (holder, device), by_metric in samples.items():
@@ -334,7 +334,7 @@ def _uses(
             part = Fraction(1)
         elif not any(active.values()):
             left_out["idle", file].append(pod)
-        most = memory if memory and memory >= used else float("inf")
+        most = memory if memory and memory >= used else inf
         uses.append(
             Use(
                 holder,
@@ -351,17 +351,23 @@ def _uses(
 
 
 def _with_memory_of_their_own(
-    samples: Mapping[tuple[Holder, Device], Mapping[str, Mapping[float, float]]], shared: set[tuple[str, str]]
+    samples: Mapping[tuple[Holder, Device], Mapping[str, Mapping[float, float]]],
+    shared: set[tuple[str, str]],
+    models: _Models,
 ) -> set[tuple[str, str]]:
     """Devices that several pods have at once are added to those shared; returned are those whose pods differ.
+
+    Pods that mostly have more together than the device itself are not measured one by one, even if they differ.
 
     With `KUBERNETES_VIRTUAL_GPUS` the exporter gives the GPU's framebuffer to each pod on it, and from 4.5.3-4.8.2 on
     each that of its own processes, where it may see them (`createPerProcessMetrics` there). Without, the last pod that
     kubelet lists has it (`toDeviceToPod`), and their order is that of a map in Go (pkg/kubelet/pod/pod_manager.go): it
     is another one at each scrape.
     """
+    most: dict[tuple[str, str], float | None] = {}
     pods: dict[tuple[str, str], dict[float, dict[Holder, float]]] = defaultdict(lambda: defaultdict(dict))
     for (holder, device), by_metric in samples.items():
+        most[device[:2]], _ = _has(models.find(device.model), device)
         for time, amount in by_metric.get(MEMORY, {}).items():
             pods[device[:2]][time][holder] = amount
     own = set[tuple[str, str]]()
@@ -369,7 +375,8 @@ def _with_memory_of_their_own(
         if key[0] and _is_had_at_once([by_time[time].keys() for time in sorted(by_time)]):
             shared.add(key)
         together = [amounts.values() for amounts in by_time.values() if len(amounts) > 1]
-        if 2 * sum(map(_differ, together)) > len(together):
+        too_much = sum(sum(amounts) > (most[key] or inf) for amounts in together)
+        if 2 * sum(map(_differ, together)) > len(together) >= 2 * too_much:
             own.add(key)
     return own
 

@@ -14,10 +14,10 @@ from gpuplan.compiler.planning.plan import Isolation
 from gpuplan.features.packing.sizing.answers import Answer, NodeType, Objective, Proof, Way
 from gpuplan.features.packing.sizing.choosing import choose
 from gpuplan.features.packing.sizing.needs import Need
-from gpuplan.features.packing.sizing.packing import pack
 from tests.features.packing.sizing.choosing.brute_force import fleets, is_possible
 from tests.features.packing.sizing.choosing.building import A100, L4, a_need, a_pool, a_service, nodes
 from tests.features.packing.sizing.choosing.verifying import verify
+from tests.features.packing.sizing.price_lists import pack
 
 A30 = load().get("A30-24GB")
 WAYS = (Way.WHOLE, Way.MIG), (Way.WHOLE, Way.MIG, Way.TIME_SLICING), (Way.WHOLE, Way.MPS)

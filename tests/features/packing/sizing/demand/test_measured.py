@@ -141,6 +141,17 @@ def test_memory_of_their_own_is_read_on_a_shared_gpu() -> None:
     assert codes == ["GPU826"]
 
 
+def test_gpu825_pods_that_have_more_than_their_gpu_together_are_not_measured_one_by_one() -> None:
+    """An A100 80 GB has 81,920 MiB."""
+
+    def two(most: int) -> tuple[object, list[str]]:
+        needs, codes = read(a_series(MEMORY, "a-0", 9000, 9000), a_series(MEMORY, "b-0", most, most))
+        return [need.name for need in needs], codes
+
+    assert two(81_920 - 9000) == (["a", "b"], ["GPU826"])
+    assert two(81_921 - 9000) == ([], ["GPU825"])
+
+
 def test_gpu826_activity_that_is_zero_throughout_is_told() -> None:
     (need,), found = from_files({"use.json": an_answer(on_1g(MEMORY, "a-0", 4000, 4000), on_1g(ENGINE, "a-0", 0, 0))})
     assert need.compute == 0

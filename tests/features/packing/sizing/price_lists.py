@@ -14,7 +14,7 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.planning.placement.layouts import Vector
 from gpuplan.compiler.planning.placement.placing import InstanceCounts
-from gpuplan.features.packing.sizing.frontier import Frontier, frontier
+from tests.features.packing.sizing.frontier import Frontier, frontier
 
 MOST_STATES = 20_000
 """The number of states after which a search gives up; that takes a few seconds."""

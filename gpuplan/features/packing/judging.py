@@ -1,4 +1,4 @@
-"""Findings on a demand that an answer does not meet, and on answers that cannot be written (GPU827-GPU832)."""
+"""Findings on a demand that an answer does not meet, and on answers that cannot be written (GPU827-831, GPU837)."""
 
 from __future__ import annotations
 

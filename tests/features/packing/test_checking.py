@@ -130,12 +130,12 @@ def test_a_team_is_known_by_the_name_of_its_tenant(plan: Plan) -> None:
     assert [*not_held(plan, needs, {})] == [(needs[0], 1)]
 
 
-def test_gpu832_an_answer_that_hands_out_what_is_not_there_is_not_written(
+def test_gpu837_an_answer_that_hands_out_what_is_not_there_is_not_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demand = {"teams.csv": b"team,pods,gpus\nmore,1,4\n"}
     assert pack(root, demand, nodes_at_most={"H100-80GB": 9}, alternatives=False).is_valid
     monkeypatch.setattr(granting, "_gangs_of", lambda *_: ())
     packing = pack(root, demand, nodes_at_most={"H100-80GB": 9}, alternatives=False)
-    assert [item.code for item in packing.variants[0].findings] == ["GPU832"]
+    assert [item.code for item in packing.variants[0].findings] == ["GPU837"]
     assert not packing.is_valid

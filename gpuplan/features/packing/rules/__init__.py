@@ -1,6 +1,6 @@
 """Rules on what is asked for: the files that say it, and what they leave open (GPU820-826).
 
-Those on what `gpuplan pack` cannot do are GPU827-832.
+Those on what `gpuplan pack` cannot do are GPU827-831 and GPU837.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ NO_MODEL_HOLDS_POD = Rule("GPU828", _HERE)
 ISOLATION_NOT_GIVEN = Rule("GPU829", _HERE)
 NODES_WITHOUT_NAMES = Rule("GPU830", _HERE)
 WORK_WITHOUT_ROOM = Rule("GPU831", _HERE)
-ANSWER_NOT_HELD = Rule("GPU832", _HERE)
+ANSWER_NOT_HELD = Rule("GPU837", _HERE)
 
 RULES: Final = rules_among(globals())

@@ -133,7 +133,7 @@ def test_help_knows_all_that_can_be_asked() -> None:
 
 @pytest.mark.parametrize(("basis", "pods"), [("guaranteed", 7), ("limit", 9), ("workloads", 5)])
 def test_what_of_the_platform_counts(root: Path, basis: str, pods: int) -> None:
-    """Of the team that has workloads these alone if guarantees may be cut; the other one keeps what it is guaranteed."""
+    """The workloads of a team that has some, where guarantees may be cut; the other keeps what it is guaranteed."""
     work = """\
 ---
 apiVersion: gpuplan.dev/v1

@@ -105,16 +105,19 @@ def apart(plan: Plan, folders: Sequence[Folder]) -> Apart | None:
 # --- The project -------------------------------------------------------------------------------------------------
 
 _NAMESPACE: KindName = ("", "Namespace")
+_NO_NAMESPACE: Final = "needs-argo-cd-3.3"
+"""A name that no namespace can have, for the dot in it."""
 
 
 def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
     """Return what the Applications of a cluster may read, where they may write, and when.
 
     Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change.
-    Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry of the
-    whitelist is in the definition of Argo CD v3.3; an older one does not have it, and then the entry allows every
-    Namespace, or the API server refuses the field. Orphaned resources are not watched: tenants' own workloads would
-    all be some.
+    Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry for cluster
+    resources is in the definition of Argo CD v3.3 (`ClusterResourceRestrictionItem` in
+    `pkg/apis/application/v1alpha1/types.go`). An API server with an older one refuses the field, or drops it if it need
+    not be strict: then the whitelist would allow every Namespace, and the entry of the blacklist, which goes before it,
+    forbids every one. Orphaned resources are not watched: tenants' own workloads would all be some.
     """
     # All objects that are known one by one: those of folders, and those that the policy has the chart add.
     written = {identity for folder in folders for identity in folder.identities}
@@ -144,6 +147,7 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
         "description": f"GPU configuration of the cluster {plan.cluster.name}",
         "sourceRepos": [argocd.spec.repo_url, *(chart.source for chart in charts(plan))],
         "destinations": [_destination(argocd, namespace) for namespace in sorted(namespaces)],
+        "clusterResourceBlacklist": [{"group": "", "kind": "Namespace", "name": _NO_NAMESPACE}],
         "clusterResourceWhitelist": [*allowed, *_entries(kinds[False] - {_NAMESPACE})],
         "namespaceResourceWhitelist": _entries(kinds[True]),
     }

@@ -130,7 +130,11 @@ def is_permitted(project: Body, item: Identity) -> bool:
     """Whether a project lets its Applications touch an object (`IsResourcePermitted` in `app_project_types.go`)."""
     spec = project["spec"]
     scope = "namespaceResourceWhitelist" if item.namespace else "clusterResourceWhitelist"
-    entries = [entry for entry in spec[scope] if (entry["group"], entry["kind"]) == (item.group, item.kind)]
-    if not any(entry.get("name", item.name) == item.name for entry in entries):
+
+    def names(field: str) -> bool:
+        entries = [entry for entry in spec.get(field, ()) if (entry["group"], entry["kind"]) == (item.group, item.kind)]
+        return any(entry.get("name", item.name) == item.name for entry in entries)
+
+    if not names(scope) or names(scope.replace("White", "Black")):
         return False
     return not item.namespace or item.namespace in {entry["namespace"] for entry in spec["destinations"]}

@@ -8,6 +8,7 @@ import pytest
 
 from gpuplan.compiler.catalog.operators import chart_kinds
 from gpuplan.compiler.manifests import Identity
+from tests.compiler.delivery.argocd.platform import is_permitted
 from tests.compiler.delivery.argocd.rendered import (
     REPO,
     a_cluster,
@@ -26,6 +27,19 @@ RULE = Identity("nfd.k8s-sigs.io", "NodeFeatureRule", "", "gpuplan-pool-a")
 
 def kinds(project: dict[str, Any], scope: str) -> set[tuple[str, str]]:
     return {(item["group"], item["kind"]) for item in project["spec"][f"{scope}ResourceWhitelist"]}
+
+
+def test_a_project_whose_names_an_old_argo_cd_drops_allows_no_namespace() -> None:
+    """The definition of AppProjects before Argo CD 3.3 has no `name`, and an API server drops what it does not have."""
+    project = the_project(a_cluster(), folder("namespaces/b", namespace("b")))
+    others = [Identity("", "Namespace", "", name) for name in ("kube-system", "default")]
+    mine = Identity("", "Namespace", "", "b")
+    assert [is_permitted(project, one) for one in (mine, *others)] == [True, False, False]
+    for entries in (project["spec"]["clusterResourceWhitelist"], project["spec"]["clusterResourceBlacklist"]):
+        for entry in entries:
+            entry.pop("name", None)
+    assert [is_permitted(project, one) for one in (mine, *others)] == [False, False, False]
+    assert is_permitted(project, Identity("scheduling.k8s.io", "PriorityClass", "", "any"))
 
 
 def test_a_project_as_a_whole() -> None:
@@ -47,6 +61,7 @@ def test_a_project_as_a_whole() -> None:
                 {"server": "https://kubernetes.default.svc", "namespace": "b"},
                 {"server": "https://kubernetes.default.svc", "namespace": "gpu-operator"},
             ],
+            "clusterResourceBlacklist": [{"group": "", "kind": "Namespace", "name": "needs-argo-cd-3.3"}],
             "clusterResourceWhitelist": [
                 {"group": "", "kind": "Namespace", "name": "b"},
                 {"group": "admissionregistration.k8s.io", "kind": "ValidatingAdmissionPolicy"},

@@ -42,9 +42,9 @@ def stranger(seed: int) -> Stranger:
             name = f"p{len(pools)}"
             pools[name] = documents["Pool", name] = _pool(rng, name, model, gpus, documents)
     tenants = [f"t{number}" for number in range(rng.randint(1, 4))]
-    _grant(rng, tenants, pools, documents)
+    grants = _grant(rng, tenants, pools, documents)
     keep = tuple(rng.sample([*pools], 1)) if rng.random() < 0.1 else ()
-    demand = _demand(rng, tenants, pools) if rng.random() < 0.85 else None
+    demand = _demand(rng, tenants, pools) if not grants or rng.random() < 0.85 else None
     most = {}
     for model in models:
         there = [(name, spec["nodes"]["count"]) for name, spec in pools.items() if spec["gpu"] == model]
@@ -98,15 +98,19 @@ def _instances(rng: random.Random, model: str) -> dict[str, int]:
 
 def _grant(
     rng: random.Random, tenants: list[str], pools: dict[str, Spec], documents: dict[tuple[str, str], Spec]
-) -> None:
+) -> int:
+    """Add the tenants with what they are guaranteed, and return how many units that is."""
     left = {(name, unit): number for name, spec in pools.items() for unit, number in _capacity(spec, documents).items()}
+    grants = 0
     for tenant in tenants:
-        quotas = []
+        quotas: list[Spec] = []
         for key in rng.sample([*left], min(rng.randint(0, 2), len(left))):
             number = rng.randint(0, left[key] if rng.random() < 0.3 else left[key] // 2)
             left[key] -= number
             quotas.append({"pool": key[0], "unit": key[1], "guaranteed": number})
         documents["Tenant", tenant] = {"namespaces": [tenant], "quotas": quotas, "members": [tenant]}
+        grants += sum(quota["guaranteed"] for quota in quotas)
+    return grants
 
 
 def _capacity(spec: Spec, documents: Mapping[tuple[str, str], Spec]) -> dict[str, int]:
@@ -163,7 +167,7 @@ def _need(rng: random.Random, name: str, tenants: list[str], pools: Mapping[str,
         if rng.random() < 0.3:
             need["compute"] = rng.choice((0.1, 0.25, 0.5))
         if rng.random() < 0.2:
-            need["isolation"] = rng.choice(("hardware", "none", "wholeGpu"))
+            need["isolation"] = rng.choice(("hardware", "none") if "compute" in need else ("hardware", "wholeGpu"))
     if rng.random() < 0.25:
         need["models"] = [spec["gpu"]]
     return need

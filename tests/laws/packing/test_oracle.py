@@ -122,8 +122,8 @@ def _question(seed: int) -> Question:
     rng = random.Random(seed)
     fleet = rng.choice(
         (
-            {"A30-24GB": (2, 2)},
-            {"A30-24GB": (1, 3)},
+            {"A30-24GB": (3, 2)},
+            {"A30-24GB": (2, 3)},
             {"A100-80GB": (2, 1)},
             {"A30-24GB": (2, 1), "L40S-48GB": (2, 2)},
             {"L40S-48GB": (3, 3)},

@@ -171,6 +171,33 @@ def test_a_kept_pool_counts_with_all_its_nodes_and_serves_first() -> None:
     few, many = Need("a", "w", 8, 2048), Need("a", "w", 9, 2048)
     assert Question(Policies(pools, {}), [few], keep=["p"]).least_gpus == 2
     assert Question(Policies(pools, {}), [many], keep=["p"]).least_gpus == 3
+    assert Question(Policies(pools, {}), [many], nodes_at_most={"A30-24GB": 2}, keep=["p"]).least_gpus is None
+
+
+def test_pods_with_several_gpus_leave_a_rest_of_a_node_to_others() -> None:
+    pools = {"p": Pool("L40S-48GB", 4, ((),) * 3, "")}
+    pairs, singles = Need("a", "w0", 3, gpus=2), Need("a", "w1", 3, gpus=1)
+    assert Question(Policies(pools, {}), [pairs]).least_gpus == 9
+    assert Question(Policies(pools, {}), [pairs, singles]).least_gpus == 9
+    assert Question(Policies(pools, {}), [pairs, singles._replace(pods=4)]).least_gpus == 12
+
+
+@pytest.mark.parametrize(
+    ("need", "units"),
+    [
+        (Need("a", "w", 1), 7),
+        (Need("a", "w", 1, 19968), 6),
+        (Need("a", "w", 1, 19969), 4),
+        (Need("a", "w", 1, compute=Fraction(1, 7)), 7),
+        (Need("a", "w", 1, compute=Fraction(15, 100)), 5),
+        (Need("a", "w", 1, gpus=1), 1),
+        (Need("a", "w", 1, models=("H100-80GB",)), 0),
+    ],
+)
+def test_a_unit_is_enough_by_memory_compute_and_model(need: Need, units: int) -> None:
+    """Of an A100: `1g.10gb`, `1g.20gb`, `2g.20gb`, `3g.40gb`, `4g.40gb`, `7g.80gb` and the whole GPU."""
+    names = (*BOARDS["A100-80GB"].profiles, WHOLE)
+    assert sum(need.takes("A100-80GB", name) for name in names) == units
 
 
 def test_an_earlier_need_has_all_that_it_can_before_a_later_one_has_any() -> None:

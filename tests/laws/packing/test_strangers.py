@@ -30,7 +30,7 @@ from tests.laws.packing.oracle import (
 )
 from tests.laws.packing.strangers import CLUSTER, Stranger, stranger
 
-STRANGERS: Final = 3_000 if os.environ.get("GPUPLAN_TEST_PROOF") else 500
+STRANGERS: Final = 500 if os.environ.get("GPUPLAN_TEST_PROOF") else 100
 
 
 class Packed(Value):

@@ -66,6 +66,11 @@ class Assignment(Value):
     places: tuple[Place, ...]
     departures: tuple[Departure, ...] = ()
 
+    @property
+    def changes_nodes(self) -> bool:
+        stays = (not place.is_recut and place.nodes == place.source.nodes.count for place in self.places)
+        return bool(self.departures) or not all(stays)
+
     def find(self, pool: str) -> Place | None:
         return next((place for place in self.places if place.pool == pool), None)
 

@@ -25,7 +25,7 @@ from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms
 from gpuplan.features.packing.assigning import assign
 from gpuplan.features.packing.checking import not_held
 from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.features.packing.granting import Moved, flows_of, rewritten, seats
+from gpuplan.features.packing.granting import Moved, cuts_guarantees, flows_of, rewritten, seats
 from gpuplan.features.packing.judging import in_the_way, misplaced, unmet, unnamed
 from gpuplan.features.packing.model import ALTERNATIVES_S, Numbers, Packing, Variant, Variation
 from gpuplan.features.packing.patching import overlay_texts, packed_path, patched
@@ -100,7 +100,7 @@ def pack(
         return Packing(name, question.objective, report, None)
     plan = report.plans[0]
     asking = _Asking(folder, repository, report, plan, question)
-    order, remarks = asking.needs(demand)
+    order, remarks = asking.order(demand)
     needs = order.needs
     packing = Packing(
         name,
@@ -122,7 +122,7 @@ def pack(
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
         )
     variants: tuple[Variant, ...] = ()
-    for variant in asking.variants(needs, begin):
+    for variant in asking.variants(order, begin):
         variants = (*variants, variant)
         if answered is not None and len(variants) == 1:
             answered(replace(packing, variants=variants))
@@ -176,7 +176,7 @@ class _Asking:
         """Return a text with the byte order mark that editors on Windows write, if the file begins with one."""
         return f"\ufeff{text}" if path in self._marked else text
 
-    def needs(self, demand: Mapping[str, bytes]) -> tuple[Order, tuple[Diagnostic, ...]]:
+    def order(self, demand: Mapping[str, bytes]) -> tuple[Order, tuple[Diagnostic, ...]]:
         """Return what teams are guaranteed, and the demand that is given beyond it."""
         fleet = fleet_of(self._plan, self._question.wish)
         if not fleet.pools:
@@ -210,23 +210,23 @@ class _Asking:
         asked = (*asked, *(need for need in stated if need.team not in teams))
         return guaranteed_first(self._plan, asked, guaranteed, may_cut=may_cut), remarks
 
-    def variants(self, needs: Sequence[Need], begin: Callable[[Variation], None] | None) -> Iterator[Variant]:
+    def variants(self, order: Order, begin: Callable[[Variation], None] | None) -> Iterator[Variant]:
         """Yield the answer to the question, then each alternative that makes other policies."""
         question = self._question
         if begin is not None:
             begin(Variation.ASKED)
-        chosen = self._variant(Variation.ASKED, needs, question.wish, question.objective, question.most_layouts)
+        chosen = self._variant(Variation.ASKED, order, question.wish, question.objective, question.most_layouts)
         yield chosen
         seen = {_policies(chosen)}
         clock = Clock(end_s=monotonic() + ALTERNATIVES_S)
-        for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
+        for variation, wish, objective, most in self._others(chosen, order.needs) if question.alternatives else ():
             if not clock.rest_s:
                 self.has_stopped = True
                 return
             if begin is not None:
                 begin(variation)
             try:
-                other = self._variant(variation, needs, wish, objective, most, clock)
+                other = self._variant(variation, order, wish, objective, most, clock)
             except GpuplanError:  # the solver has not found it in time
                 continue
             if other.is_valid and _policies(other) not in seen:
@@ -255,13 +255,14 @@ class _Asking:
     def _variant(
         self,
         variation: Variation,
-        needs: Sequence[Need],
+        order: Order,
         wish: Wish,
         objective: Objective,
         most_layouts: int | None,
         clock: Clock | None = None,
     ) -> Variant:
         """Return an answer, the policies that it makes, and what these change."""
+        needs = order.needs
         fleet = fleet_of(self._plan, wish._replace(with_media=any(need.engines for need in needs)))
         chosen = choose(
             needs,
@@ -275,6 +276,10 @@ class _Asking:
         plan = self._plan
         assignment = assign(plan, fleet, chosen)
         flows = flows_of(plan, chosen, assignment)
+        if not (chosen.unmet or assignment.changes_nodes or cuts_guarantees(plan, fleet.names, flows)) and not any(
+            True for claim in order.claims for _ in not_held(plan, claim, {})
+        ):  # what is guaranteed today is enough: another answer as good would move quotas for nothing
+            return self._judged(Variant(variation, chosen, fleet, assignment, (), (), {}, self._report))
         grants = rewritten(plan, fleet.names, assignment, flows)
         names = tenants_to_add(plan, flows)
         teams = {
@@ -293,8 +298,8 @@ class _Asking:
         judged = self._judged(variant)
         if judged.plan is None:
             return judged
-        lacking = misplaced(judged.plan, not_held(judged.plan, needs, names))
-        return replace(judged, findings=(*judged.findings, *lacking))
+        lacking = [one for claim in order.claims for one in not_held(judged.plan, claim, names)]
+        return replace(judged, findings=(*judged.findings, *misplaced(judged.plan, lacking)))
 
     def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> Mapping[str, int]:
         """Return how many nodes of each type would do for all, or nothing if that is not found."""

@@ -18,6 +18,7 @@ from gpuplan.compiler.planning.plan import Counted, Plan, Quota, Tenant, UnitKey
 from gpuplan.features.packing.assigning import Assignment, Place
 from gpuplan.features.packing.sizing.answers import Answer, Cut, Gangs, Grant, Way
 from gpuplan.features.packing.sizing.choosing.parts import SHARE, WHOLE
+from gpuplan.features.packing.sizing.demand.plans import compute_share
 
 Data = Mapping[str, Any]
 """A quota as the policy writes it."""
@@ -76,6 +77,20 @@ def flows_of(plan: Plan, answer: Answer, assignment: Assignment) -> Flows:
             taking.take_anywhere(grant, pods)
         taking.free_gangs()
     return {key: [Flow(unit, number) for unit, number in taken.items()] for key, taken in taking.taken.items()}
+
+
+def cuts_guarantees(plan: Plan, scope: frozenset[str], flows: Flows) -> bool:
+    """Whether tenants have less of the GPUs in scope than they are guaranteed today; pools are as they are today."""
+    rest = Ratio(0)
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            if quota.pool.name in scope:
+                share = compute_share(quota.pool, quota.unit)
+                rest += share * Ratio(plan.tree.left_over(tenant, quota.key))
+    for (name, unit_name), units in (flow for mine in flows.values() for flow in mine):
+        if (pool := plan.find_pool(name)) and (unit := pool.find_unit(unit_name)):
+            rest -= compute_share(pool, unit) * units
+    return rest > 0
 
 
 Sort = tuple[str, Way, int, str]

@@ -50,6 +50,13 @@ class Service(Value):
     """The number of processes that may share one partition, by MPS."""
 
 
+class Link(StrEnum):
+    """The side of a need whose team has needs of both: units that it asks for may stand for guaranteed ones."""
+
+    GUARANTEED = "guaranteed"
+    ASKED = "asked"
+
+
 class Need(Value):
     """Equal pods of a team that run at once; growth and bursts are counted in.
 
@@ -57,7 +64,8 @@ class Need(Value):
     needs, 0 where it needs none for certain. ``gpus`` is how many whole GPUs each pod has, 0 where a part of one is
     enough. ``isolation`` is the weakest that will do. ``models`` are the GPU models that it may have, all where empty.
     ``engines`` are media engines by their name in the catalog. With a ``service``, ``pods`` is 0: the answer says how
-    many there are. ``today`` is the unit that its quota counts now, None where it has none.
+    many there are. ``today`` is the unit that its quota counts now, None where it has none. With a ``link``, units of
+    its team that are enough for a guaranteed and an asked need are granted once.
     """
 
     at: Origin | None
@@ -72,3 +80,4 @@ class Need(Value):
     engines: Mapping[str, int] = field(default_factory=dict)
     service: Service | None = None
     today: UnitKey | None = None
+    link: Link | None = None

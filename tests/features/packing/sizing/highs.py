@@ -22,6 +22,7 @@ def _solver() -> highspy.Highs:
     solver = highspy.Highs()  # type: ignore[no-untyped-call]  # it declares none
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("mip_rel_gap", 0.0)
+    solver.setOptionValue("threads", 1)  # all that is solved in one process has as many
     return solver
 
 

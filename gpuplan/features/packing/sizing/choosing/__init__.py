@@ -42,8 +42,8 @@ def choose(
         raise GpuplanError(f"the solver HiGHS has not found {goal} in time", "ask for fewer pools at once: `--pool`")
     grouped = groups(node_types, assemble(node_types, chosen.nodes, chosen.gpus))
     granted = Granted(node_types, grouped)
-    for ask, taken in zip(able, granted.fitted(able, chosen.taken), strict=True):
-        granted.serve(ask, taken)
+    for ask, taken, stood_for in zip(able, granted.fitted(able, chosen.taken), chosen.stood_for, strict=True):
+        granted.serve(ask, taken, stood_for)
     order = {id(need): at for at, need in enumerate(needs)}
     unmet = granted.unmet + [
         (need, pods_for(ask, amount))

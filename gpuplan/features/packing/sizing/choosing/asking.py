@@ -19,7 +19,7 @@ from gpuplan.features.packing.sizing.choosing.parts import (
     smallest_profiles,
     whole,
 )
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import Link, Need
 
 Place = tuple[int, Part]
 """The number of a node type, and a part of its GPU."""
@@ -58,14 +58,19 @@ def asks(needs: Sequence[Need], types: Sequence[NodeType], standing: Iterable[Pl
     shares = _shares(needs, types)
     like: dict[object, list[int]] = defaultdict(list)
     known: dict[object, tuple[Mapping[Place, Fraction], frozenset[Place]]] = {}
+    linked: defaultdict[str, set[Place]] = defaultdict(set)
+    for need in needs:
+        if need.link is Link.GUARANTEED:
+            linked[need.team] |= {*_least(need, types, shares)}
     for number, need in enumerate(needs):
         kind = _kind(need, number)
         if kind not in known:
             least = frozenset(_least(need, types, shares))
-            usable = sorted(least | {place for place in places if holds(place[1], need)}, key=_order)
+            more = linked[need.team] if need.link is Link.ASKED else ()
+            usable = sorted(least | {place for place in (*places, *more) if holds(place[1], need)}, key=_order)
             one = {place: requests(need.service, place[1]) if need.service else Fraction(1) for place in usable}
             known[kind] = one, least
-        like[number if need.service else (tuple(known[kind][0]), known[kind][1])].append(number)
+        like[number if need.service or need.link else (tuple(known[kind][0]), known[kind][1])].append(number)
     return [
         Ask(
             tuple(numbers),
@@ -83,8 +88,8 @@ def asks(needs: Sequence[Need], types: Sequence[NodeType], standing: Iterable[Pl
 
 
 def _kind(need: Need, number: int) -> object:
-    """Return a value that needs share if their pods can be in the same places; a service is like no other need."""
-    if need.service is not None:
+    """Return a value that needs share if their pods can be in the same places; services and linked needs are alone."""
+    if need.service is not None or need.link is not None:
         return number
     engines = tuple(sorted(need.engines.items()))
     return need.memory_mib, need.compute, need.gpus, need.isolation, need.models, engines

@@ -15,7 +15,7 @@ from gpuplan.features.packing.sizing.answers import Cut, Gangs, Grant, Group, No
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of, node_parts
 from gpuplan.features.packing.sizing.choosing.parts import Part, whole
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import Link, Need
 
 
 class Assembled(NamedTuple):
@@ -163,16 +163,21 @@ class Granted:
             pass
         return [{place: count for place, count in places.items() if count} for places in fitting]
 
-    def serve(self, ask: Ask, taken: Mapping[Place, int]) -> None:
-        """Serve needs in their order; of a need's parts first those that are worth the most to it."""
+    def serve(self, ask: Ask, taken: Mapping[Place, int], stood_for: int) -> None:
+        """Serve needs in their order; of a need's parts first those that are worth the most to it.
+
+        For so many pods, other parts of the team stand.
+        """
         order = {place: at for at, place in enumerate(ask.worth)}
         places = sorted(taken, key=lambda place: (-ask.worth[place], order[place]))
         rest = Counter({place: taken[place] for place in places})
         for need, amount in zip(ask.needs, ask.amounts, strict=True):
-            missing = amount
+            missing = amount - stood_for
             for place in places:
                 worth = ask.worth[place]
                 wanted = min(rest[place], ceil(missing / worth)) if missing > 0 else 0
+                if need.link is Link.ASKED:  # more than it asks for may stand for what is guaranteed
+                    wanted = rest[place]
                 rest[place] -= wanted
                 missing -= worth * self._hand_out(need, place, wanted)
             if missing > 0:
@@ -201,6 +206,8 @@ def _shrink(ask: Ask, places: dict[Place, int], spare: Counter[Place]) -> bool:
         return is_enough and size(other) < size(place) and other[1].compute <= place[1].compute
 
     has_changed = False
+    if ask.needs[0].link is not None:  # a smaller part might stand for nothing
+        return False
     for place in [place for place, count in places.items() if count]:
         smaller = [other for other in ask.worth if spare[other] > 0 and is_smaller(other, place)]
         for other in sorted(smaller, key=size):

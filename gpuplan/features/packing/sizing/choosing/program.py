@@ -12,6 +12,8 @@ from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import GpuForm, NodeForm, cut_forms, gpu_forms, node_forms
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Program, Solution
+from gpuplan.features.packing.sizing.choosing.parts import holds
+from gpuplan.features.packing.sizing.needs import Link
 
 Costs = Mapping[int, float]
 
@@ -19,12 +21,14 @@ Costs = Mapping[int, float]
 class Solved(Value):
     """The numbers of nodes and GPUs of each form, and of parts that each ask has at each place.
 
+    ``stood_for`` is how many pods of each ask need no part: one that another need of the team has stands for theirs.
     If it ``is_exhaustive``, all choices were considered before less than all is answered.
     """
 
     nodes: tuple[tuple[NodeForm, int], ...]
     gpus: tuple[tuple[GpuForm, int], ...]
     taken: tuple[Mapping[Place, int], ...]
+    stood_for: tuple[int, ...]
     bound: Bound
     is_exhaustive: bool = True
 
@@ -52,6 +56,7 @@ class Choice:
         self.node_forms: dict[int, NodeForm] = {}
         self.gpu_forms: dict[int, GpuForm] = {}
         self.parts: list[dict[Place, int]] = []
+        self.standing: defaultdict[int, list[int]] = defaultdict(list)
         self.recut: dict[int, int] = {}
         self.stays: list[int] = []
         self.supply: dict[Place, dict[int, float]] = defaultdict(dict)
@@ -137,12 +142,31 @@ class Choice:
                 takers[place].append(index)
         for place, indexes in takers.items():
             self.program.row(0, {**self.supply[place], **dict.fromkeys(indexes, -1)}, INFINITE)
+        self._add_links()
+
+    def _add_links(self) -> None:
+        """Let parts of what a team asks for stand for what it is guaranteed, each for as many units as it has."""
+        sides: dict[Link, defaultdict[str, list[int]]] = {link: defaultdict(list) for link in Link}
+        for at, ask in enumerate(self.asked):
+            if (link := ask.needs[0].link) is not None:
+                sides[link][ask.needs[0].team].append(at)
+        for team, guaranteed in sides[Link.GUARANTEED].items():
+            for at in sides[Link.ASKED][team]:
+                for (_, part), taken in self.parts[at].items():
+                    one = part._replace(gpus=1)
+                    fitting = [other for other in guaranteed if holds(one, self.asked[other].needs[0])]
+                    standing = {other: self.program.number() for other in fitting}
+                    for other, index in standing.items():
+                        self.standing[other].append(index)
+                    if standing:
+                        self.program.row(0, {taken: part.gpus, **dict.fromkeys(standing.values(), -1)}, INFINITE)
 
     # --- What is asked of it ---
 
     def answers(self, at: int) -> Costs:
         """Return the costs by which parts answer an ask: what each part is worth to it."""
-        return {index: float(self.asked[at].worth[place]) for place, index in self.parts[at].items()}
+        worth = {index: float(self.asked[at].worth[place]) for place, index in self.parts[at].items()}
+        return worth | dict.fromkeys(self.standing[at], 1.0)
 
     def demand(self, amounts: Sequence[Fraction]) -> None:
         """Demand an amount of each ask."""
@@ -172,7 +196,8 @@ class Choice:
         nodes = tuple((form, values[index]) for index, form in self.node_forms.items() if values[index])
         gpus = tuple((form, values[index]) for index, form in self.gpu_forms.items() if values[index])
         taken = tuple({place: values[index] for place, index in parts.items() if values[index]} for parts in self.parts)
-        return Solved(nodes, gpus, taken, bound)
+        stood_for = tuple(sum(values[index] for index in self.standing[at]) for at in range(len(self.parts)))
+        return Solved(nodes, gpus, taken, stood_for, bound)
 
     def holds(self, solution: Solution, amounts: Sequence[Fraction]) -> bool:
         """Whether the rounded solution is one, and answers so much of each ask, in exact numbers."""
@@ -182,4 +207,5 @@ class Choice:
 
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
-        return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
+        taken = sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
+        return taken + sum(solution.values[index] for index in self.standing[at])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from gpuplan.compiler.pipeline import validate
+from gpuplan.compiler.planning.plan import UNREAD
 
 REPOSITORY = Path(__file__).parents[3]
 POOLS = "policies/pools/partitioned.yaml"
@@ -37,6 +39,14 @@ def test_references_to_what_an_unreadable_file_may_hold_are_not_wrong(platform: 
     (platform / POOLS).write_text(f"[\n{(platform / POOLS).read_text()}")
 
     assert problems(platform) == [(POOLS, "GPU001")]
+
+
+def test_what_an_unreadable_file_holds_may_be_of_any_kind(platform: Path) -> None:
+    (platform / POOLS).write_text(f"[\n{(platform / POOLS).read_text()}")
+    broken = next(plan.broken for plan in validate(platform).plans if plan.cluster.name == "prod")
+
+    sure = {field.name for field in fields(broken) if UNREAD not in getattr(broken, field.name)}
+    assert sure == {"incomplete_tenants"}  # they are in the plan
 
 
 def test_nor_are_those_to_documents_of_an_unknown_kind(platform: Path) -> None:

@@ -12,9 +12,13 @@ from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import KINDS, Approval
 from gpuplan.features.changes.comparing import _BROKEN, Diff, Impact, Side, SideKind, choose_sides, compare_sides
+from gpuplan.features.changes.step import documents_of
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import run
 from tests.git import a_repository, commit
+from tests.plans import a_plan
+
+TRACED = Path(__file__).parents[2] / "laws/tracing/platforms"
 
 ARGOCD = "  argocd: {repoURL: https://git.example.com/gpu.git, destination: {name: dev}}\n"
 FLUX = "  flux: {source: {name: gpu}}\n"
@@ -241,3 +245,8 @@ def test_the_sides_are_what_git_means(tmp_path: Path) -> None:
 def test_each_kind_of_document_that_a_plan_may_lack_is_known() -> None:
     without_cluster_there_is_no_plan, nothing_refers_to_it = "Cluster", "Retained"
     assert KINDS.keys() - _BROKEN.keys() == {without_cluster_there_is_no_plan, nothing_refers_to_it}
+
+
+def test_a_step_knows_the_documents_of_each_kind_that_plans_are_made_of() -> None:
+    plans = [a_plan(path.read_text()) for path in TRACED.glob("*.yaml")]
+    assert {kind for plan in plans for kind, *_ in documents_of(plan)} == KINDS.keys()

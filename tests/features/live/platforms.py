@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
+from gpuplan.compiler.planning.schedulers import SCHEDULERS as TRAITS
 from tests.features.live.rich_clusters import random_rich_platform
 from tests.laws.orders import platforms as orders
 from tests.laws.properties import policies as trees, work
 
-SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
+SCHEDULERS: Final = tuple(TRAITS)
 CLUSTER: Final = orders.CLUSTER
 
 

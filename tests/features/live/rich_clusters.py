@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from gpuplan.compiler.planning.schedulers import SCHEDULERS as TRAITS
 from tests.laws.orders.platforms import Platform, Spec, random_platform
 
-SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
+SCHEDULERS: Final = tuple(TRAITS)
 
 
 def random_rich_platform(rng: random.Random, scheduler: str = "") -> Platform:

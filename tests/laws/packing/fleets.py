@@ -13,6 +13,7 @@ import yaml
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.placement.placing import InstanceCounts, Placed, place
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.schedulers import SCHEDULERS as TRAITS
 from tests.laws.orders.platforms import CLUSTER, Platform, Spec, random_cluster
 from tests.plans import resolve_text
 
@@ -20,7 +21,7 @@ MODELS: Final = (
     *("A100-80GB", "A100-80GB", "A100-40GB", "H100-80GB", "H100-80GB", "H200-141GB", "B200-180GB", "A30-24GB"),
     *("RTX-PRO-6000-96GB", "L4-24GB", "L40S-48GB", "T4-16GB"),
 )
-SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
+SCHEDULERS: Final = tuple(TRAITS)
 TERMS: Final = ("onDemand", "reserved1Year", "spot", "owned")
 MEMORY: Final = {"2Gi": 3, "4500Mi": 5, "9Gi": 10, "17Gi": 19, "19Gi": 21, "35Gi": 38, "70Gi": 76}
 """What a pod uses, and how many GB that is at most."""

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from hypothesis import strategies as st
 
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.plans import a_cluster, a_plan
 
 
@@ -23,7 +24,7 @@ class Kind(NamedTuple):
     schedulers: frozenset[str]
 
 
-ALL: Final = frozenset(("kubernetes", "kueue", "kai", "runai"))
+ALL: Final = frozenset(SCHEDULERS)
 COUNT_RESOURCES: Final = frozenset(("kubernetes", "kueue"))
 COUNT_GPUS: Final = ALL - COUNT_RESOURCES
 

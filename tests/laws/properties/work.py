@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, get_args
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.policy.models import (
     KINDS_OF_WORK,
     Api,
@@ -65,7 +66,7 @@ class Place(NamedTuple):
     sharing: str
     units: Mapping[str, int]
     more: str = ""
-    schedulers: frozenset[str] = frozenset(("kubernetes", "kueue", "kai", "runai"))
+    schedulers: frozenset[str] = frozenset(SCHEDULERS)
     levels: tuple[str, ...] = ()
     is_shared: bool = False
     platform: str = "plugin"

@@ -9,12 +9,12 @@ from functools import cache
 import pytest
 
 from gpuplan.compiler.admission.policies import known_rules
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.cluster.attacks import KAI, KUEUE
 from tests.laws.tenancy.boundaries import ALL_PLATFORMS
 from tests.laws.tenancy.judging import refusals
 from tests.laws.tenancy.requests import LATER, OTHERS, Case, escapes, legitimate
 
-SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 ENOUGH = 120
 
 SAY_MORE = {

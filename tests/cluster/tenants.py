@@ -47,6 +47,8 @@ CUSTOM: Final = (
     "ray-job",
     "ray-service",
     "leader-worker-set",
+    "node-feature",
+    "node-feature-of-openshift",
 )
 """What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
@@ -118,7 +120,16 @@ def roles() -> Iterator[dict[str, Any]]:
         {"apiGroups": [group], "resources": resources, "verbs": ["create", "update", "patch", "delete", "get"]}
         for group, resources in FRAMEWORKS.items()
     ]
-    yield _role("frameworks", of_tenants, {"rbac.authorization.k8s.io/aggregate-to-edit": "true"})
+    yield _role("frameworks", of_tenants, _TO_EDIT)
+    # As OLM makes them where it installs Node Feature Discovery (`ensureProvidedAPIClusterRole` and `VerbsForSuffix` in
+    # `pkg/controller/operators/olm/operatorgroup.go` of operator-framework/operator-lifecycle-manager).
+    for group in ("nfd.k8s-sigs.io", "nfd.openshift.io"):
+        verbs = ["create", "update", "patch", "delete"]
+        rule = {"apiGroups": [group], "resources": ["nodefeatures"], "verbs": verbs}
+        yield _role(f"nodefeatures.{group}-v1alpha1-edit", [rule], _TO_EDIT)
+
+
+_TO_EDIT: Final = {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}
 
 
 FRAMEWORKS: Final = {

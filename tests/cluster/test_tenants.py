@@ -30,8 +30,15 @@ PLAYED = ALL_PLATFORMS if proof.IS_ASKED_FOR else tuple(name for name in ALL_PLA
 SOME = 1 if proof.IS_ASKED_FOR else 5
 """Of so many pods that may run one does."""
 
-INVALID: Final = ("a process of a Windows host, with RDMA",)
-"""What the API server's own validation refuses before any policy: such a process needs `hostNetwork`."""
+INVALID: Final = (
+    "a process of a Windows host, with RDMA",
+    "a Job with a finalizer that asks for GPUs later",
+    "a Job that calls itself part of a JobSet and asks for GPUs later",
+)
+"""What the API server's own validation refuses before any policy.
+
+Such a process needs `hostNetwork`, and resources of a suspended Job may change since Kubernetes 1.36.
+"""
 
 _SEEN: dict[str, dict[str, dict[str, str]]] = {}
 """What has come of each request, by platform and kind, for the page."""

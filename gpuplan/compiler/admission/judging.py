@@ -31,6 +31,7 @@ class Request(Value):
     object: Body | None
     old: Body | None = None
     operation: str = "CREATE"
+    namespace: str = ""
     subresource: str = ""
     options: Body = field(default_factory=dict)
     parameters: Mapping[str, str] | None = None
@@ -43,6 +44,7 @@ class Request(Value):
         kind = body.get("kind", "")
         request = {
             "operation": self.operation,
+            "namespace": self.namespace,
             "kind": {"group": group, "version": version, "kind": kind},
             "resource": {"group": group, "version": version, "resource": _resource(kind)},
             "options": self.options,

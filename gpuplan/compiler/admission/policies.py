@@ -71,6 +71,7 @@ GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
 PROJECTS_POLICY: Final = "gpuplan-projects"
 CLAIMS_POLICY: Final = "gpuplan-claims"
+NODE_FEATURES_POLICY: Final = "gpuplan-node-features"
 POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
 
 _PODS: Final = "scheduling"
@@ -212,6 +213,7 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     """Return what the files say of each policy."""
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
+    found[NODE_FEATURES_POLICY] = pods["node-features"]
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
     if scheduler.counts_tenants:
         match = pods["devices"]["match"]  # a queue may have counted the CPU and memory that a resize changes
@@ -406,8 +408,10 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "schedulers": str(list(schedulers)),
         "schedulers_listed": " or ".join(schedulers),
         "unknown_owners": _listed(found.type for found in unknown if found not in held),
+        "was_in_counted_pool": _in_pools(setting, "variables.oldMade.spec"),
         "whole_kinds": _listed(found.kind for found in held if found.says is Says.WHOLE),
         "template_prefix": CLASS_PREFIX,
+        "used_fraction_within": fraction.replace("<pod>", "variables.oldMade"),
         "uses_fraction_before": fraction.replace("<pod>", "oldObject"),
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),

@@ -49,7 +49,7 @@ def refused(
         concerned = [policy for policy in held if policy.rules and concerns(policy, arrival.body)]
         if not concerned or (arrival.sources and arrival.route in stopped):
             continue  # nothing is made of a pod that is refused
-        request = Request(arrival.body, parameters=granted)
+        request = Request(arrival.body, namespace=namespace, parameters=granted)
         said: set[Route] = set()
         for refusal in refusals(concerned, request):
             if said and not _judged(refusal, request, without(arrival.body, said)):

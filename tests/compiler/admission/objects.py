@@ -35,7 +35,7 @@ def sometimes_odd(strategy: Strategy) -> Strategy:
 
 
 def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, ...]:
-    """Pods, Jobs, Workloads and PodGroups that lack any of their fields."""
+    """Pods, Jobs, Workloads, NodeFeatures and PodGroups that lack any of their fields."""
     devices = ("nvidia.com/gpu", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb", "nvidia.com/hostdev")
     names = either("cpu", "memory", "deviceclass.resource.kubernetes.io/gpu", *devices)
     amounts = either("0", "1", "2", "3", "8", "1k")
@@ -77,7 +77,18 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
         kind=either("Job", "ReplicaSet", "RayCluster"),
         controller=maybe(st.booleans()),
     )
-    metadata = named("a", annotations=annotations, labels=labels, ownerReferences=maybe(st.lists(owner, max_size=2)))
+    metadata = named(
+        "a",
+        annotations=annotations,
+        labels=labels,
+        ownerReferences=maybe(st.lists(owner, max_size=2)),
+        finalizers=maybe(st.lists(either("orphan", "example.com/keep"), max_size=2)),
+    )
+    term = maybe(some(namespaces=maybe(st.lists(either("", "other"), max_size=2)), namespaceSelector=either({})))
+    near = some(
+        requiredDuringSchedulingIgnoredDuringExecution=maybe(st.lists(term, max_size=2)),
+        preferredDuringSchedulingIgnoredDuringExecution=maybe(st.lists(maybe(some(podAffinityTerm=term)), max_size=2)),
+    )
     spec = some(
         initContainers=containers,
         ephemeralContainers=containers,
@@ -88,6 +99,7 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
         schedulerName=maybe(either("default-scheduler", "kai-scheduler", "runai-scheduler", "volcano")),
         schedulingGates=maybe(st.lists(named("kueue.x-k8s.io/admission", "mine"), max_size=2)),
         resourceClaims=maybe(st.lists(maybe(claim), max_size=2)),
+        affinity=maybe(some(podAffinity=maybe(near), podAntiAffinity=maybe(near))),
         resources=maybe(some(limits=resources, requests=resources)),
         runtimeClassName=maybe(either("nvidia", "nvidia-cdi", "gvisor")),
         tolerations=maybe(
@@ -121,6 +133,14 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
             ),
         }
     )
+    node_feature = st.fixed_dictionaries(
+        {
+            "apiVersion": either("nfd.k8s-sigs.io/v1alpha1"),
+            "kind": either("NodeFeature"),
+            "metadata": metadata,
+            "spec": either({}),
+        }
+    )
     pod_group = st.fixed_dictionaries(
         {
             "apiVersion": either("scheduling.run.ai/v2alpha2"),
@@ -134,7 +154,7 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
             ),
         }
     )
-    return pod, job, workload, pod_group, *frameworks(maybe)
+    return pod, job, workload, node_feature, pod_group, *frameworks(maybe)
 
 
 def frameworks(maybe: Callable[[Strategy], Strategy]) -> tuple[Strategy, ...]:

@@ -54,6 +54,8 @@ HASH: Final = "kueue.x-k8s.io/role-hash"
 GATES: Final = {"schedulingGates": [{"name": "kueue.x-k8s.io/elastic-job"}]}
 JOB: Final = a_job()
 QUEUED: Final = a_job(suspend=True)
+IDLE: Final = a_job(suspend=True, pod={"containers": [container()]})
+IN_POOL: Final = a_job(suspend=True, pod={"containers": [container()], "nodeSelector": {"gpuplan.dev/pool": "whole"}})
 ELASTIC: Final = changed(a_job(pod=GATES), annotations={"kueue.x-k8s.io/elastic-job": "true"})
 POD: Final = changed(
     pod(asking("nvidia.com/gpu"), pool="whole", terminationGracePeriodSeconds=30),
@@ -228,6 +230,10 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     "orphan-jobset": (deletion(JOBSET, propagationPolicy="Orphan"),),
     "job-with-orphan-finalizer": (creation(changed(QUEUED, finalizers=["orphan"])),),
     "finalizer-on-job": (update(JOB, changed(JOB, finalizers=["example.com/keep"])),),
+    "finalizer-before-it-is-counted": (
+        update(changed(IDLE, finalizers=["example.com/stay"]), changed(QUEUED, finalizers=["example.com/stay"])),
+        update(changed(IDLE, finalizers=["example.com/stay"]), changed(IN_POOL, finalizers=["example.com/stay"])),
+    ),
     "finalizer-on-pod": (update(POD, changed(POD, finalizers=[*POD["metadata"]["finalizers"], "example.com/keep"])),),
     "take-finalizer-of-kueue": (
         update(POD, changed(POD, finalizers=[])),
@@ -252,6 +258,10 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
         creation(changed(QUEUED, ownerReferences=owner())),
         creation(changed(JOBSET, ownerReferences=owner())),
         creation(changed(POD, ownerReferences=owner("StatefulSet", "apps/v1"), **sent())),
+    ),
+    "make-part-before-it-is-counted": (
+        update(changed(IDLE, ownerReferences=owner()), changed(QUEUED, ownerReferences=owner())),
+        update(changed(IDLE, ownerReferences=owner()), changed(IN_POOL, ownerReferences=owner())),
     ),
     "take-managed-label": (update(POD, changed(POD, labels={"kueue.x-k8s.io/managed": None})),),
     "rename-group": (

@@ -27,10 +27,10 @@ def rules_of(plan: Plan) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("scheduler", "names"),
     [
-        ("kubernetes", ["grants", "devices", "grace", "pod-security"]),
-        ("kueue", ["grants", "devices", "grace", "pod-security", "jobs", "running", "queues"]),
-        ("kai", ["grants", "devices", "grace", "pod-security", "running", "queues"]),
-        ("runai", ["grants", "devices", "grace", "pod-security", "projects", "running"]),
+        ("kubernetes", ["grants", "devices", "grace", "node-features", "pod-security"]),
+        ("kueue", ["grants", "devices", "grace", "node-features", "pod-security", "jobs", "running", "queues"]),
+        ("kai", ["grants", "devices", "grace", "node-features", "pod-security", "running", "queues"]),
+        ("runai", ["grants", "devices", "grace", "node-features", "pod-security", "projects", "running"]),
     ],
 )
 def test_a_scheduler_that_counts_has_more_policies(scheduler: str, names: list[str]) -> None:

@@ -84,7 +84,7 @@ def test_another_evaluator_refuses_the_same_with_the_same_words(setting: str, da
     for policy in policies(platform(setting)):
         ours, theirs = judged(policy, request), judged_by_celpy(policy, request, user)
         # celpy fails as a whole where CEL drops an error beside what decides: `false && [{}].map(g, g.name) == []`.
-        assert ours == theirs or (theirs == ["error"] and len(ours) == 1)
+        assert ours == theirs or (theirs == ["error"] and len(ours) <= 1)
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ def _refusals(plan: Plan, step: Step, old: Object | None, new: Object) -> dict[s
         object=new or None,
         old=old,
         operation=_OPERATIONS[step.verb],
+        namespace=home,
         subresource=step.subresource,
         options=step.what if step.verb == "delete" else {},
         parameters=dict(parameters(tenant, home, plan.scheduler)) if tenant else {},
@@ -161,4 +162,5 @@ def _concerns(policy: AdmissionPolicy, step: Step, body: Object) -> bool:
     version, resource = body["apiVersion"], f"{body['kind'].lower()}s{subresource}"
     if step.verb == "evict":
         version, resource = "v1", "pods/eviction"
-    return _OPERATIONS[step.verb] in policy.match.get(version, {}).get(resource, ())
+    every = f"{version.rpartition('/')[0]}/*"
+    return any(_OPERATIONS[step.verb] in policy.match.get(api, {}).get(resource, ()) for api in (version, every))

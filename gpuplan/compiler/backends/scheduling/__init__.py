@@ -19,6 +19,7 @@ from gpuplan.compiler.admission.policies import (
     FRAMEWORKS_POLICY,
     GRACE_POLICY,
     JOBS_POLICY,
+    NODE_FEATURES_POLICY,
     POD_SECURITY_POLICY,
     PROJECTS_POLICY,
     RUNNING_POLICY,
@@ -75,11 +76,12 @@ _WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     **dict.fromkeys(
         (CLAIMS_POLICY, JOBS_POLICY, FRAMEWORKS_POLICY, PROJECTS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS
     ),
+    NODE_FEATURES_POLICY: _TENANTS,
     POD_SECURITY_POLICY: {
         "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
     },
 }
-"""The policies that some clusters lack, and that need no parameters, with the namespaces that they hold in."""
+"""The policies beside that on devices that need no parameters, with the namespaces that they hold in."""
 
 
 _NOWHERE: Final = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
@@ -136,5 +138,5 @@ def _trace_binding(plan: Plan, name: str) -> Routes:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
     elif name == CLAIMS_POLICY:
         yield (), claims_of(plan)
-    elif name != POD_SECURITY_POLICY:
+    elif name not in (POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

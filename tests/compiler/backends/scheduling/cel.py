@@ -124,6 +124,7 @@ def refusals(
     of = pod if pod is not None else old or {}
     kind, group = of.get("kind", ""), of.get("apiVersion", "v1").rpartition("/")[0]
     request |= {"kind": {"group": group, "kind": kind}, "resource": {"group": group, "resource": f"{kind.lower()}s"}}
+    request["namespace"] = of.get("metadata", {}).get("namespace", "")
     request |= {"subResource": subresource} if subresource else {}
     bindings: dict[str, Any] = {"object": pod, "oldObject": old, "request": request, "authorizer": user}
     if parameters is not None:

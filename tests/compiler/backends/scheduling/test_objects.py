@@ -54,10 +54,12 @@ def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:
         ("ValidatingAdmissionPolicy", "gpuplan-devices"),
         ("ValidatingAdmissionPolicy", "gpuplan-grace"),
         ("ValidatingAdmissionPolicy", "gpuplan-grants"),
+        ("ValidatingAdmissionPolicy", "gpuplan-node-features"),
         ("ValidatingAdmissionPolicy", "gpuplan-pod-security"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-devices"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-grace"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
+        ("ValidatingAdmissionPolicyBinding", "gpuplan-node-features"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-pod-security"),
     ]
     assert {item.folder for item in scheduling.render(platform())} == {"scheduling"}

@@ -71,7 +71,8 @@ def solve(
     if number < 2 and not is_too_many:
         return free.solved
     alike = [replace(node_type, is_equal_within_node=True) for node_type in types]
-    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, clock)))
+    quick = clock if is_too_many else clock._replace(each_s=_A_WHILE)
+    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, quick)))
     if is_too_many:
         few = _settle(partial(limited, most_layouts=most_layouts), asked, objective, clock, may_lack=may_lack)
         if few is None or all(node_type.is_equal_within_node or node_type.gpus_per_node == 1 for node_type in types):
@@ -82,7 +83,7 @@ def solve(
         return replace(few.solved, bound=bound, is_exhaustive=few.amounts == free.amounts)
     for most in range(1, min(number, _FEW + 1)):
         few = _settle(
-            partial(limited, most_layouts=most), asked, objective, clock, amounts=free.amounts, may_lack=False
+            partial(limited, most_layouts=most), asked, objective, quick, amounts=free.amounts, may_lack=False
         )
         if few and few.costs == free.costs:
             return replace(few.solved, bound=free.solved.bound)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan.features.packing import computing
+from gpuplan.features.packing.computing import pack
 from tests.cli.runs import run
 
 CLUSTER = """\
@@ -126,6 +128,19 @@ def test_the_same_command_twice_succeeds_and_finds_nothing_to_do(root: Path) -> 
     assert "no pool in question has nodes of `L40S-48GB`, so `--nodes-at-most` limits nothing there" in first.out
     assert "wrote " in first.err
     assert again.err.endswith("nothing to write: the policies say so already\n")
+
+
+def test_the_answer_is_shown_before_there_are_alternatives(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    shown: list[list[str]] = []
+    pack(root, begin=lambda variation: begun.append(variation.value), answered=lambda _: shown.append([*begun]))
+    assert shown == [["asked"]]
+    assert len(begun) > 1
+    monkeypatch.setattr(computing, "ALTERNATIVES_S", 0)
+    done = run("pack", cwd=root)
+    assert done.code == 0
+    assert done.out.endswith("\nthe search for alternatives has stopped after 10 seconds\n")
+    assert "Alternatives\n" not in done.out
 
 
 def test_guarantees_stay_unless_they_may_be_cut(root: Path) -> None:

@@ -12,6 +12,7 @@ from gpuplan.compiler.planning.plan import Isolation, Plan
 from gpuplan.features.packing import granting
 from gpuplan.features.packing.checking import not_held
 from gpuplan.features.packing.computing import pack
+from gpuplan.features.packing.sizing.choosing import program
 from gpuplan.features.packing.sizing.needs import Need, Service, Throughput
 
 POLICIES = """\
@@ -139,3 +140,13 @@ def test_gpu837_an_answer_that_hands_out_what_is_not_there_is_not_written(
     packing = pack(root, demand, nodes_at_most={"H100-80GB": 9}, alternatives=False)
     assert [item.code for item in packing.variants[0].findings] == ["GPU837"]
     assert not packing.is_valid
+
+
+def test_gpu837_an_answer_that_takes_a_guarantee_away_is_not_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demand = {"teams.csv": b"team,pods,memory\nteam,9,9Gi\nteam,1,79Gi\n"}
+    assert pack(root, demand, nodes_at_most={"A100-80GB": 9}, alternatives=False).is_valid
+    monkeypatch.setattr(program, "holds", lambda *_: True)
+    packing = pack(root, demand, nodes_at_most={"A100-80GB": 9}, alternatives=False)
+    assert {item.code for item in packing.variants[0].findings} == {"GPU837"}

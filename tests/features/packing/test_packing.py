@@ -323,6 +323,16 @@ def test_a_team_gets_what_it_asks_for_beyond_its_units_and_within_them(root: Pat
     assert sorted(_quotas(root)["team"]) == [("halves", "3g.40gb", 1), ("halves-2", "7g.80gb", 1)]
 
 
+@pytest.mark.parametrize("has_work", [True, False])
+def test_what_is_asked_for_stands_for_a_guarantee_that_no_workload_uses(root: Path, has_work: bool) -> None:
+    work = WORK.replace("pool: shared, training: {pods: 2}", "pool: halves, training: {pods: 2}") if has_work else ""
+    (root / "overlays/test/own.yaml").write_text(HALVES_AND_SEVENTHS + work, encoding="utf-8")
+    write_packing(pack(root, {"teams.csv": b"team,pods,memory\nteam,1,60Gi\n"}), root)
+    assert sorted(
+        unit for quotas in _quotas(root).values() for _, unit, number in quotas for _ in range(int(number))
+    ) == [*["3g.40gb"] * (2 if has_work else 1), "7g.80gb"]
+
+
 def test_a_quota_that_grows_may_have_as_many_more_pods(root: Path) -> None:
     own = root / "overlays/test/own.yaml"
     own.write_text(HALVES_AND_SEVENTHS.replace("limit: none", "limit: 3, pods: 3"), encoding="utf-8")

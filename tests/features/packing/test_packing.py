@@ -323,6 +323,30 @@ def test_a_team_gets_what_it_asks_for_beyond_its_units_and_within_them(root: Pat
     assert sorted(_quotas(root)["team"]) == [("halves", "3g.40gb", 1), ("halves-2", "7g.80gb", 1)]
 
 
+@pytest.mark.parametrize(("gpus", "unmet"), [(6, 0), (7, 1)])
+def test_a_limit_on_a_model_is_one_for_all_kinds_of_its_nodes(root: Path, gpus: int, unmet: int) -> None:
+    kinds = "".join(
+        f"---\napiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: {name}}}\nspec:\n  gpu: A100-80GB\n"
+        f'  nodes: {{count: 2, gpusPerNode: {each}, namePattern: "{name}-[0-9]+"}}\n  sharing: {{exclusive: {{}}}}\n'
+        for name, each in (("ones", 1), ("twos", 2))
+    )
+    (root / "overlays/test/own.yaml").write_text(kinds, encoding="utf-8")
+    demand = {"teams.csv": f"team,pods,gpus\nteam,{gpus},1\n".encode()}
+    variant = pack(root, demand, nodes_at_most={"A100-80GB": 3}, alternatives=False).variants[0]
+    assert sum(pods for _, pods in variant.answer.unmet) == unmet
+    assert variant.is_valid is not bool(unmet)
+
+
+def test_guarantees_are_listed_with_the_biggest_cut_first(root: Path) -> None:
+    (root / "overlays/test/own.yaml").write_text(HALVES_AND_SEVENTHS + SHARED, encoding="utf-8")
+    demand = b"team,pods,memory,isolation\nanother-team,1,9Gi,none\nteam,1,9Gi,\nmore,1,9Gi,\n"
+    packing = pack(root, {"teams.csv": demand}, may_cut_guarantees=True, alternatives=False)
+    changes = [(one.tenant, one.gpus_after - one.gpus_before) for one in packing.guarantees()]
+    assert [change for _, change in changes] == sorted(change for _, change in changes)
+    assert [name for name, change in changes if change < 0] == ["another-team", "team"]
+    assert changes[-1][0] == "more"
+
+
 @pytest.mark.parametrize("has_work", [True, False])
 def test_what_is_asked_for_stands_for_a_guarantee_that_no_workload_uses(root: Path, has_work: bool) -> None:
     work = WORK.replace("pool: shared, training: {pods: 2}", "pool: halves, training: {pods: 2}") if has_work else ""

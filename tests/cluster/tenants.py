@@ -49,6 +49,7 @@ CUSTOM: Final = (
     "leader-worker-set",
     "node-feature",
     "node-feature-of-openshift",
+    "node-feature-rule-of-openshift",
 )
 """What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
@@ -125,7 +126,7 @@ def roles() -> Iterator[dict[str, Any]]:
     # `pkg/controller/operators/olm/operatorgroup.go` of operator-framework/operator-lifecycle-manager).
     for group in ("nfd.k8s-sigs.io", "nfd.openshift.io"):
         verbs = ["create", "update", "patch", "delete"]
-        rule = {"apiGroups": [group], "resources": ["nodefeatures"], "verbs": verbs}
+        rule = {"apiGroups": [group], "resources": ["nodefeatures", "nodefeaturerules"], "verbs": verbs}
         yield _role(f"nodefeatures.{group}-v1alpha1-edit", [rule], _TO_EDIT)
 
 

@@ -324,7 +324,7 @@ STEPS = {
     "hook: gpuplan-check": Step(a_hook("gpuplan-check", f"{PLATFORM}/quota.yaml"), "1 GPU620", "1 GPU620"),
 }
 ARGO_CD = {
-    "argo cd: generate": Step(generate, "0 18 nothing", "1 0 GPU023"),
+    "argo cd: generate": Step(generate, "0 20 nothing", "1 0 GPU023"),
     "argo cd: discover": Step(discover, "0 overlays/dev/cluster.yaml", "0 overlays/dev/cluster.yaml"),
 }
 """They run in an image, which says what is on the path."""

@@ -143,6 +143,30 @@ def test_the_answer_is_shown_before_there_are_alternatives(root: Path, monkeypat
     assert "Alternatives\n" not in done.out
 
 
+@pytest.mark.parametrize("more", [("--pool", "halves"), ("--basis", "limit")])
+def test_the_same_command_twice_succeeds_for_some_pools_and_for_limits(root: Path, more: tuple[str, ...]) -> None:
+    """Units outside of the pools in question count, and a limit does not rise with a guarantee that reaches it."""
+    own = root / "overlays/test/own.yaml"
+    own.write_text(POLICIES.replace("guaranteed: 3}", "guaranteed: 1, limit: 3}"), encoding="utf-8")
+    (root / "demand.yaml").write_text(
+        "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: d}\nspec:\n  needs:\n"
+        "    - {team: new, pods: 2, memory: 9Gi}\n    - {team: more, pods: 1, gpus: 1}\n"
+        "    - team: answers\n      service: {requestsPerSecond: 20, "
+        "throughput: [{size: 1, requestsPerSecond: 10, latency: 1ms}]}\n",
+        encoding="utf-8",
+    )
+    command = ("pack", "demand.yaml", *more, "--nodes-at-most", "A100-80GB=9", "--write")
+    runs = [run(*command, cwd=root) for _ in range(2)]
+    assert [done.code for done in runs] == [0, 0]
+    assert "wrote " in runs[0].err
+    assert runs[1].err.endswith("nothing to write: the policies say so already\n")
+
+
+@pytest.mark.parametrize("number", ["nan", "0", "101"])
+def test_a_percentile_is_a_number(root: Path, number: str) -> None:
+    assert run("pack", "--percentile", number, cwd=root).code == 2
+
+
 def test_guarantees_stay_unless_they_may_be_cut(root: Path) -> None:
     (root / "teams.csv").write_text("team,pods,memory\nteam,1,9Gi\n", encoding="utf-8")
     kept, cut = (run("pack", "teams.csv", *more, cwd=root) for more in ((), ("--may-cut-guarantees",)))

@@ -34,7 +34,7 @@ from gpuplan.features.packing.sizing.answers import Objective, Way
 from gpuplan.features.packing.sizing.choosing import choose
 from gpuplan.features.packing.sizing.choosing.highs import ALL_THE_TIME, Clock
 from gpuplan.features.packing.sizing.demand import from_files, from_plan
-from gpuplan.features.packing.sizing.demand.guarantees import Order, guaranteed_first
+from gpuplan.features.packing.sizing.demand.guarantees import Order, beyond, guaranteed_first
 from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Basis, Need
 
 __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
@@ -188,6 +188,7 @@ class _Asking:
             insist_on_prices(self._plan, fleet)
         pools = sorted(fleet.names)
         question = self._question
+        elsewhere, _ = from_plan(self._plan, sorted({pool.name for pool in self._plan.pools} - fleet.names or {""}))
         guaranteed, remarks = from_plan(self._plan, pools)
         stated: tuple[Need, ...] = ()
         if question.basis is not Basis.GUARANTEED:
@@ -207,7 +208,7 @@ class _Asking:
             need if is_in else replace(need, today=None) for need, is_in in zip(asked, in_question, strict=True)
         )
         teams = {need.team for need in asked}
-        asked = (*asked, *(need for need in stated if need.team not in teams))
+        asked = (*beyond(self._plan, asked, elsewhere), *(need for need in stated if need.team not in teams))
         return guaranteed_first(self._plan, asked, guaranteed, may_cut=may_cut), remarks
 
     def variants(self, order: Order, begin: Callable[[Variation], None] | None) -> Iterator[Variant]:
@@ -280,7 +281,7 @@ class _Asking:
             True for claim in order.claims for _ in not_held(plan, claim, {})
         ):  # what is guaranteed today is enough: another answer as good would move quotas for nothing
             return self._judged(Variant(variation, chosen, fleet, assignment, (), (), {}, self._report))
-        grants = rewritten(plan, fleet.names, assignment, flows)
+        grants = rewritten(plan, fleet.names, assignment, flows, limits_stay=self._question.basis is Basis.LIMIT)
         names = tenants_to_add(plan, flows)
         teams = {
             name: [flow for (team, _), mine in flows.items() if team == of for flow in mine]

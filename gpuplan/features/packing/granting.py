@@ -313,9 +313,14 @@ def _bounds(data: Data, name: str, quota: Quota, counted: Counted, part: Ratio) 
 # --- All quotas --------------------------------------------------------------------------------------------------
 
 
-def rewritten(plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows) -> Grants:
-    """Return the quotas of all tenants that have some on the pools in scope, or get some there, if they change."""
-    rewriting = _Rewriting(plan, scope, assignment, flows)
+def rewritten(
+    plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows, *, limits_stay: bool = False
+) -> Grants:
+    """Return the quotas of all tenants that have some on the pools in scope, or get some there, if they change.
+
+    A limit rises with the guarantee, unless ``limits_stay`` as far as they can: guarantees have risen to them then.
+    """
+    rewriting = _Rewriting(plan, scope, assignment, flows, limits_stay=limits_stay)
     new = rewriting.all()
     changed = {tenant.name: new[tenant.name] for tenant in plan.tenants if new[tenant.name] != _written(tenant)}
     return Grants(changed, tuple(rewriting.moved))
@@ -336,8 +341,11 @@ def spec_of(part: Any) -> dict[str, Any]:  # noqa: ANN401 - any part of a plan w
 class _Rewriting:
     """All quotas of a plan on their way to the pools as they are to be."""
 
-    def __init__(self, plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows) -> None:
+    def __init__(
+        self, plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows, *, limits_stay: bool
+    ) -> None:
         self._plan = plan
+        self._limits_stay = limits_stay
         self._scope = scope
         self._flows = flows
         self._assignment = assignment
@@ -391,6 +399,9 @@ class _Rewriting:
                 part = Ratio(flow.units, units) if units else Ratio(1, len(flows))
                 is_alone = sum(pool == flow.key[0] for pool, _ in self._capacity) == 1
                 new = _part_of(data, quota, flow, part, is_alone=is_alone)
+                if self._limits_stay and isinstance(new.limit, int):
+                    whole = floor(Ratio(str(data["limit"])) * part)
+                    new = replace(new, limit=max(min(new.limit, whole), new.guaranteed)).with_whole_split()
                 known = self._quotas.get((tenant.name, flow.key))
                 self._quotas[tenant.name, flow.key] = known.joined(new) if known else new
                 if known is None:

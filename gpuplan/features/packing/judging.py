@@ -32,7 +32,9 @@ def unmet(plan: Plan, fleet: Fleet, answer: Answer, enough: Mapping[str, int]) -
     clusters = (plan.cluster.name,)
     stopped = () if answer.is_exhaustive else ("the solver has stopped before it had tried all",)
     for need, pods in answer.unmet:
-        at, name = need.at or plan.cluster.at, f"`{need.name or need.team}`"
+        is_named = need.name and need.name != need.team
+        at = need.at or plan.cluster.at
+        name = f"`{need.name}` of team `{need.team}`" if is_named else f"team `{need.team}`"
         meant = [one for one in fleet.node_types if not need.models or one.gpu.id in need.models]
         holding = [
             one for one in meant if need.gpus <= one.gpus_per_node and need.memory_mib <= gpu_memory_mib(one.gpu)
@@ -143,7 +145,7 @@ def in_the_way(seats: Iterable[Seat], assignment: Assignment) -> Iterator[Diagno
             label=f"needs {count(work.most_pods * work.spec.count, 'unit')} of one pool",
             notes=(f"no quota that tenant `{tenant}` would have is so large",),
             help=f"ask for its pods in the demand of `{tenant}`, too; or let it have fewer pods"
-            if stays
+            if stays and place is not None and place.nodes >= work.pool.nodes.count
             else f"keep its pool: `--keep {work.pool.name}`; or let it have fewer pods",
         )
         yield Diagnostic(WORK_WITHOUT_ROOM, finding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.compiler.base.wording import count
+from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.planning.plan import Mig
 from gpuplan.features.packing.model import Variant
 
@@ -22,8 +22,15 @@ def tasks_of(variant: Variant) -> Iterator[str]:
             )
         elif not place.names and place.nodes != place.source.nodes.count and not place.is_new:
             change = place.nodes - place.source.nodes.count
-            way = "add" if change > 0 else "take away"
-            yield f"pool `{place.pool}` has {count(place.nodes, 'node')}: {way} {abs(change)}"
+            gone = sum(one.nodes for one in variant.assignment.departures if one.pool == place.pool)
+            moved = -change - gone
+            ways = (
+                f"add {change}" if change > 0 else "",
+                gone and f"take away {gone}",
+                f"give {moved} to pools that grow",
+            )
+            steps = joined([way for way in ways[:2] if way] + [ways[2]] * (moved > 0))
+            yield f"pool `{place.pool}` has {count(place.nodes, 'node')}: {steps}"
     for pool in variant.pools:
         was = variant.fleet.find(pool.name)
         if was and was.spec.fallback and not pool.spec.fallback:

@@ -395,7 +395,8 @@ def mps_daemon_not_told(step: Step) -> Iterator[Finding]:
     (`PROCESS_TO_SIGNAL` and `command` in `assets/state-mps-control-daemon/0400_daemonset.yaml` of NVIDIA/gpu-operator,
     in all releases from v24.6.2 to v26.7.0; `findPidToSignal` in `cmd/config-manager/main.go` of
     NVIDIA/k8s-device-plugin, which also panics before v0.20.0 where it sees a process without a command line). It has
-    replaced the file by then, finds nothing left to do when it starts again, and never signals. The device plugin's
+    replaced the file by then, and never signals. Up to the operator v25.10 it finds nothing left to do when it starts
+    again; from v26.3 on it takes the file away and puts it back by turns, and fails each time. The device plugin's
     own config-manager works, so that the node hands out as many shares as it should, with the memory and thread limits
     of as many as there were before.
 

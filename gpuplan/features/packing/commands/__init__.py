@@ -40,6 +40,12 @@ def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fra
     return part
 
 
+def _read_percentile(_: click.Context, parameter: click.Parameter, number: float) -> float:
+    if not 0 < number <= 100:  # a range of click lets NaN pass
+        raise click.BadParameter("use a number above 0, at most 100.", param=parameter)
+    return number
+
+
 _PLAN_FOR_MORE = (
     "To plan for more than today, write `growth: 30%` or `burst` in a `Demand` document, or use `--basis limit`."
 )
@@ -91,6 +97,7 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     "--percentile",
     type=click.FloatRange(min=0, max=100, min_open=True),
     default=PERCENTILE,
+    callback=_read_percentile,
     metavar="NUMBER",
     section="Input",
     help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",

@@ -191,7 +191,7 @@ def bound_text(packing: Packing, variant: Variant) -> str:
     if objective is Objective.PRICE and cost:
         least = f"{month_text(bound.least, cost.currency)} {cost.currency} a month"
     else:
-        least = f"{ceil(bound.least)} {_UNITS[objective]}"
+        least = count(ceil(bound.least), *_UNITS[objective])
     match bound.proof:
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
@@ -199,7 +199,11 @@ def bound_text(packing: Packing, variant: Variant) -> str:
             return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
 
 
-_UNITS: Final = {Objective.GPUS: "GPUs", Objective.PRICE: "an hour", Objective.CHANGES: "nodes cut in another way"}
+_UNITS: Final = {
+    Objective.GPUS: ("GPU",),
+    Objective.PRICE: ("an hour", "an hour"),
+    Objective.CHANGES: ("node cut in another way", "nodes cut in another way"),
+}
 
 
 POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from math import ceil, gcd, lcm
+from time import monotonic
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Objective, Proof, Way
@@ -190,9 +191,11 @@ def _affordable(make: Maker, asked: Sequence[Ask], clock: Clock) -> tuple[list[F
     """Return how much of each ask there can be: an earlier need gets all that it can before a later one gets any.
 
     As many needs in a row as can be met whole are found by halving. The next one gets the most that remains for it,
-    and the ones like it get nothing. With it comes whether each of these questions was decided in time.
+    and the ones like it get nothing. With it comes whether each of these questions was decided in time: all of them
+    have the time of one program.
     """
     is_exhaustive = True
+    clock = clock._replace(end_s=min(clock.end_s, monotonic() + clock.each_s))
 
     def with_steps(more: Sequence[tuple[int, int, Fraction]]) -> list[Fraction]:
         amounts = list(done)
@@ -203,6 +206,8 @@ def _affordable(make: Maker, asked: Sequence[Ask], clock: Clock) -> tuple[list[F
     done = [Fraction(0)] * len(asked)
     steps = in_order(asked)
     while steps:
+        if not clock.rest_s:
+            return done, False
         met, least = 0, len(steps)
         while met < least:
             middle = (met + least) // 2

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.plan import Isolation, Mps, Plan
 from gpuplan.features.packing.sizing.answers import Way
-from gpuplan.features.packing.sizing.choosing.parts import Part, holds, instance, share, whole
+from gpuplan.features.packing.sizing.choosing.parts import Part, holds, instance, requests, share, whole
 from gpuplan.features.packing.sizing.needs import Link, Need
 
 
@@ -23,6 +25,22 @@ class Order(NamedTuple):
     needs: tuple[Need, ...]
     claims: tuple[tuple[Need, ...], ...]
     spared: tuple[str, ...] = ()
+
+
+def beyond(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Need]) -> tuple[Need, ...]:
+    """Return what is asked for without what teams are guaranteed already, in pools that are not in question."""
+    holding = {
+        team: _Holding(plan, [one for one in guaranteed if one.team == team]) for team in {n.team for n in asked}
+    }
+    rests = {}
+    for at, need in sorted(enumerate(asked), key=lambda pair: _largest_first(pair[1])):
+        has_service = need.service is not None
+        rests[at] = holding[need.team].answer(need) if has_service else holding[need.team].take(need, may_join=True)[1]
+    return tuple(rests[at] for at in sorted(rests) if rests[at].pods or rests[at].service)
+
+
+def _largest_first(need: Need) -> tuple[object, ...]:
+    return -need.gpus, -need.memory_mib, -need.compute
 
 
 def guaranteed_first(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Need], *, may_cut: bool) -> Order:
@@ -44,7 +62,7 @@ def guaranteed_first(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Nee
         holding = _Holding(plan, mine[team])
         wanted = [(at, need) for at, need in enumerate(asked) if need.team == team]
         rests = {}
-        for at, need in sorted(wanted, key=lambda pair: (-pair[1].gpus, -pair[1].memory_mib, -pair[1].compute)):
+        for at, need in sorted(wanted, key=lambda pair: _largest_first(pair[1])):
             held, rests[at] = holding.take(need, may_join=may_cut)
             kept += held if may_cut else ()
         if may_cut:
@@ -94,8 +112,7 @@ class _Holding:
         """
         held: list[Need] = []
         size, pods = max(need.gpus, 1), need.pods
-        parts = [(part, at) for at, one in enumerate(self._needs) if (part := self._part(one, need)) is not None]
-        for _, at in sorted(parts, key=lambda pair: (pair[0].memory_mib or 0, pair[0].compute)) if pods else ():
+        for at, _ in self._parts(need) if pods else ():
             free, before = self._free[at], pods
             while pods and (rooms := [room for room, number in free.items() if number and room >= size]):
                 room = min(rooms)
@@ -108,6 +125,25 @@ class _Holding:
             pods -= joined
             held.append(replace(need, pods=before - pods, today=self._needs[at].today))
         return held, replace(need, pods=pods)
+
+    def answer(self, need: Need) -> Need:
+        """Take units for a service, those that answer most; return it with the requests that remain, or with none."""
+        service = need.service
+        if service is None:
+            return need
+        missing = Fraction(str(service.requests_per_second))
+        worth = [(requests(service, part), at) for at, part in self._parts(need)]
+        for each, at in sorted(worth, reverse=True):
+            taken = min(self._free[at][1], max(ceil(missing / each), 0)) if each else 0
+            self._free[at][1] -= taken
+            missing -= each * taken
+        rest = replace(service, requests_per_second=float(missing)) if missing > 0 else None
+        return replace(need, service=rest)
+
+    def _parts(self, need: Need) -> list[tuple[int, Part]]:
+        """Return the guaranteed needs whose units are enough for a pod of a need, smallest first."""
+        parts = [(at, part) for at, one in enumerate(self._needs) if (part := self._part(one, need)) is not None]
+        return sorted(parts, key=lambda pair: (pair[1].memory_mib or 0, pair[1].compute))
 
     def _part(self, guaranteed: Need, need: Need) -> Part | None:
         """Return the part of a GPU that a guaranteed unit is, if it is enough for a pod of the need."""

@@ -292,7 +292,8 @@ class _Asking:
         texts = patched(self._cluster, self._documents, self._texts, wanted)
         files = {path: text and self._as_file(path, text) for path, text in texts.items()}
         findings = (*unmet(plan, fleet, chosen, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
-        moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
+        kept = (one for one in grants.moved if one.tenant in grants.quotas)  # others have in sum what they had
+        moved = (*kept, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, chosen, fleet, assignment, moved, seated, files, self._report, findings=findings)
         if has_errors(findings):
             return variant

@@ -385,6 +385,15 @@ def test_a_parents_quota_has_room_for_what_its_child_asks_for(root: Path) -> Non
     assert _quotas(root) == {"team": [("halves", "3g.40gb", 3)], "child": [("halves", "3g.40gb", 2)]}
 
 
+def test_gpu823_a_tenant_without_namespaces_asks_for_what_nobody_could_use(root: Path) -> None:
+    own = root / "overlays/test/own.yaml"
+    own.write_text(PARENT.replace("  namespaces: [team]\n", ""), encoding="utf-8")
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,1,30Gi\n"})
+    (found,) = (item for item in packing.diagnostics if item.is_error)
+    assert (found.code, found.finding.help) == ("GPU823", "write `child`, whose parent it is, or give it `namespaces`")
+    assert pack(root, {"teams.csv": b"team,pods,memory\nchild,1,30Gi\n"}).is_valid
+
+
 def test_a_file_in_flow_style_from_windows_keeps_its_marks_and_comments(root: Path) -> None:
     own = root / "overlays/test/own.yaml"
     pool, _, rest = HALVES_AND_SEVENTHS.partition("---\n")

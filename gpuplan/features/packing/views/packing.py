@@ -297,7 +297,7 @@ def cost_text(variant: Variant) -> Iterator[str]:
         return
     yield (
         f"{hour_text(cost.amount)} {cost.currency} an hour, {month_text(cost.amount, cost.currency)} a month "
-        f"of {HOURS_PER_MONTH} hours"
+        f"of {HOURS_PER_MONTH} hours{', for the pools in question' if variant.fleet.left_alone else ''}"
     )
     if cost.unpriced and variant.cost_change is None:
         have = "has" if len(cost.unpriced) == 1 else "have"

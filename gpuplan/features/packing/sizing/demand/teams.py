@@ -50,6 +50,7 @@ def need_of(
     """The need, or None where it cannot be counted. ``growth`` is that of all; ``tables`` hold throughput by file."""
     found = [*_contradictions(work, at), *_unknown_models(work, at, platform)]
     tenant, unknown = _tenant(work, at, platform)
+    found += _without_namespaces(tenant, at / ("tenant" if work.tenant else "team"), platform)
     service, unusable = _service(work.service, at / "service", tables, factor_of(work.growth or growth))
     found += unusable
     if found:
@@ -180,6 +181,20 @@ def _tenant(work: DemandedWork, at: Origin, platform: Platform) -> tuple[str, li
     if slug in known:
         return slug, []
     return slug, [unknown_team(at / ("tenant" if work.tenant else "team"), name, known, platform.plan)]
+
+
+def _without_namespaces(name: str, at: Origin, platform: Platform) -> Iterator[Diagnostic]:
+    tenant = platform.find_tenant(name)
+    if tenant is not None and platform.plan is not None and not tenant.spec.namespaces:
+        below = [one.name for one in platform.plan.tenants if one.parent == name]
+        yield _unclear(
+            at,
+            f"tenant `{name}` has no namespace, so that no pod can use what it asks for",
+            "asks for itself",
+            f"write {listing(below, last='or')}, whose parent it is, or give it `namespaces`"
+            if below
+            else "give it `namespaces`",
+        )
 
 
 def unknown_team(at: Origin, name: str, known: Sequence[str], plan: Plan) -> Diagnostic:

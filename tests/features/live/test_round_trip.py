@@ -31,6 +31,12 @@ def test_each_exception_is_needed() -> None:
     assert frozenset[str]().union(*(trip.lost for trip in trips)) == LOST.keys()
 
 
+def test_rich_platforms_are_drawn_for_every_scheduler() -> None:
+    drawn = [found for ten in range(len(SCHEDULERS)) for found in platforms(2, start=10 * ten + 3)]
+
+    assert {found.name.split(" rich on ")[1] for found in drawn} == {*SCHEDULERS}
+
+
 @only_in_proof
 def test_nearly_all_of_two_hundred_stay_as_they_are() -> None:
     alike = 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.backends.monitoring.watched import (
     ALLOCATABLE,
     CLAIMS,
@@ -32,6 +34,15 @@ LONGEST = "tenant:gpuplan_longest_wait_seconds:max"
 MEDIAN, NEARLY_ALL = "tenant:gpuplan_wait_seconds:p50", "tenant:gpuplan_wait_seconds:p95"
 OF_CLUSTER, OF_TENANTS = "resource:gpuplan_waiting_units:sum", "tenant:gpuplan_waiting_units:sum"
 HAD, HAD_OF_POOL = "tenant:gpuplan_requested_units:sum", "pool:gpuplan_requested_units:sum"
+
+
+@pytest.mark.parametrize("kind", SCHEDULERS)
+def test_rules_read_no_series_of_another_scheduler(kind: str) -> None:
+    """A trait that two schedulers share must not bring one of them the rules of the other."""
+    others = {traits.queue_series.partition("_")[0] for name, traits in SCHEDULERS.items() if name != kind} - {""}
+    plan = a_plan(a_cluster(f"  scheduler: {{kind: {kind}}}\n"))
+    read = " ".join(str(rule["expr"]) for rule in rules(plan))
+    assert set(re.findall(rf"\b(?:{'|'.join(sorted(others))})_\w+", read)) == set()
 
 
 # --- Pods that have no node --------------------------------------------------------------------------------------

@@ -155,12 +155,15 @@ def _recorded(tests: Sequence[str]) -> Recorded:
 
 
 def _modules_of_tests(suites: Sequence[str]) -> list[Path]:
-    return [path for suite in suites for path in sorted((ROOT / "tests" / suite).rglob("test_*.py"))]
+    """Return modules, and folders with cases of a rule, which `tests/checks/conftest.py` reads like modules."""
+    roots = [ROOT / "tests" / suite for suite in suites]
+    return [path for root in roots for path in (*sorted(root.rglob("test_*.py")), *sorted(root.glob("GPU[0-9]*")))]
 
 
 def _digest_of_tests(path: Path) -> str:
     """A hash of a module of tests, and of all data in its folder."""
-    data = (file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc"))
+    folder = path if path.is_dir() else path.parent
+    data = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc"))
     return hashlib.sha256("".join((digest(path), *map(digest, data))).encode()).hexdigest()[:16]
 
 
@@ -188,7 +191,7 @@ def prepare() -> None:
 @contextmanager
 def warmed(recorded: Recorded) -> Iterator[str]:
     """The address of a process that has read all tests, while it is there."""
-    modules = [test for test in recorded.tests if (ROOT / test).is_file()]
+    modules = [test for test in recorded.tests if (ROOT / test).exists()]
     with TemporaryDirectory() as folder:
         address = f"{folder}/socket"
         pid = warm.serve(ROOT, modules, address)
@@ -320,7 +323,8 @@ def _test(mutant: Mutation | None, tests: Sequence[str]) -> warm.Answer:
     if mutant:
         sys.meta_path.insert(0, _Finder(mutant))
     watch = _Watch()
-    code = pytest.main([*warm.OPTIONS, "-x", f"--rootdir={ROOT}", *tests], plugins=[watch])
+    asked = [test if ".py::" in test else test.replace("::", "/", 1) for test in tests]  # a folder takes no `::`
+    code = pytest.main([*warm.OPTIONS, "-x", f"--rootdir={ROOT}", *asked], plugins=[watch])
     shutil.rmtree(os.environ["HYPOTHESIS_STORAGE_DIRECTORY"], ignore_errors=True)
     has_failed = code != pytest.ExitCode.OK and not (watch.is_late and not watch.failed)
     return warm.Answer(has_failed, watch.failed, watch.tests)

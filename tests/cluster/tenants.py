@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -256,6 +257,18 @@ def _as(who: str, api: Api) -> Api:
 
 
 def _ask(step: Step, api: Api, paths: list[str], *, is_dry: bool = False) -> None:
+    """Ask again where the API server has not counted a pod for the quota, since something else was counted then."""
+    for tries in range(10):
+        try:
+            _ask_once(step, api, paths, is_dry=is_dry)
+        except Refused as refused:
+            if tries == 9 or refused.code != HTTPStatus.CONFLICT or "resourcequotas" not in refused.message:
+                raise
+        else:
+            return
+
+
+def _ask_once(step: Step, api: Api, paths: list[str], *, is_dry: bool) -> None:
     asker, query = _as(step.who, api), "?dryRun=All" if is_dry else ""
     match step.verb:
         case "make":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -188,4 +189,11 @@ def plain(value: object) -> object:
 @settings(max_examples=EXAMPLES)
 @given(expressions(), OBJECTS)
 def test_another_evaluator_finds_the_same_value(expression: str, body: dict[str, Any]) -> None:
-    assert value_of(expression, body) == value_by_celpy(expression, body)
+    ours, theirs = value_of(expression, body), value_by_celpy(expression, body)
+    if (
+        theirs == FAILED != ours
+    ):  # celpy lets an error out of `in` that `||` and `&&` absorb ("Logical Operators" of CEL)
+        assert re.search(r" in .*\.(filter|map)\(", expression)
+        assert "||" in expression or "&&" in expression
+    else:
+        assert ours == theirs

@@ -116,8 +116,9 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry for cluster
     resources is in the definition of Argo CD v3.3 (`ClusterResourceRestrictionItem` in
     `pkg/apis/application/v1alpha1/types.go`). An API server with an older one refuses the field, or drops it if it need
-    not be strict: then the whitelist would allow every Namespace, and the entry of the blacklist, which goes before it,
-    forbids every one. Orphaned resources are not watched: tenants' own workloads would all be some.
+    not be strict: then the whitelist would allow every Namespace, and the entry of the blacklist, which goes before it
+    (`isWhiteListed && !isBlackListed` in `app_project_types.go` there), forbids every one. Orphaned resources are not
+    watched: tenants' own workloads would all be some.
     """
     # All objects that are known one by one: those of folders, and those that the policy has the chart add.
     written = {identity for folder in folders for identity in folder.identities}

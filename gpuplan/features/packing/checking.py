@@ -69,10 +69,10 @@ def _units_of(plan: Plan, tenant: str) -> Iterator[tuple[Pool, Unit]]:
 
 def _lay(program: Program, pool: Pool, gangs: Mapping[int, Sequence[int]]) -> None:
     """Have pods with several GPUs fit on nodes of a pool: each node has room for one choice of them."""
-    gpus = max((unit.per_node for unit in pool.units if unit.isolation is Isolation.WHOLE_GPU), default=0)
-    choices = {program.number(): choice for choice in _choices(sorted(gangs), gpus)}
     if not gangs:
         return
+    gpus = max((unit.per_node for unit in pool.units if unit.isolation is Isolation.WHOLE_GPU), default=0)
+    choices = {program.number(): choice for choice in _choices(sorted(gangs), gpus)}
     program.row(0, dict.fromkeys(choices, 1), pool.nodes.count)
     for size, indexes in gangs.items():
         room = {index: choice.count(size) for index, choice in choices.items() if size in choice}

@@ -25,7 +25,7 @@ from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms
 from gpuplan.features.packing.assigning import assign
 from gpuplan.features.packing.checking import not_held
 from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.features.packing.granting import Moved, cuts_guarantees, flows_of, rewritten, seats
+from gpuplan.features.packing.granting import Flow, Moved, cuts_guarantees, flows_of, rewritten, seats
 from gpuplan.features.packing.judging import in_the_way, misplaced, unmet, unnamed
 from gpuplan.features.packing.model import ALTERNATIVES_S, Numbers, Packing, Variant, Variation
 from gpuplan.features.packing.patching import overlay_texts, packed_path, patched
@@ -188,7 +188,6 @@ class _Asking:
             insist_on_prices(self._plan, fleet)
         pools = sorted(fleet.names)
         question = self._question
-        elsewhere, _ = from_plan(self._plan, sorted({pool.name for pool in self._plan.pools} - fleet.names or {""}))
         guaranteed, remarks = from_plan(self._plan, pools)
         stated: tuple[Need, ...] = ()
         if question.basis is not Basis.GUARANTEED:
@@ -208,6 +207,7 @@ class _Asking:
             need if is_in else replace(need, today=None) for need, is_in in zip(asked, in_question, strict=True)
         )
         teams = {need.team for need in asked}
+        elsewhere = [one for one in from_plan(self._plan)[0] if one.today and one.today[0] not in fleet.names]
         asked = (*beyond(self._plan, asked, elsewhere), *(need for need in stated if need.team not in teams))
         return guaranteed_first(self._plan, asked, guaranteed, may_cut=may_cut), remarks
 
@@ -283,10 +283,10 @@ class _Asking:
             return self._judged(Variant(variation, chosen, fleet, assignment, (), (), {}, self._report))
         grants = rewritten(plan, fleet.names, assignment, flows, limits_stay=self._question.basis is Basis.LIMIT)
         names = tenants_to_add(plan, flows)
-        teams = {
-            name: [flow for (team, _), mine in flows.items() if team == of for flow in mine]
-            for of, name in names.items()
-        }
+        teams: dict[str, list[Flow]] = {name: [] for name in names.values()}
+        for (team, _), mine in flows.items():
+            if team in names:
+                teams[names[team]] += mine
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         texts = patched(self._cluster, self._documents, self._texts, wanted)
@@ -305,7 +305,7 @@ class _Asking:
 
     def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> Mapping[str, int]:
         """Return how many nodes of each type would do for all, or nothing if that is not found."""
-        types = [replace(node_type, nodes=None) for node_type in fleet.node_types]
+        types = [replace(node_type, nodes=None, nodes_of_model=None) for node_type in fleet.node_types]
         try:
             answer = choose(needs, types, Objective.GPUS, most_layouts=most_layouts, may_lack=False)
         except GpuplanError:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
 from gpuplan.compiler.planning.gpu_operator import stated_driver
@@ -18,6 +17,7 @@ from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, 
 from gpuplan.compiler.planning.prices import node_price
 from gpuplan.compiler.policy.models import Allocation, ClusterMigStrategy, Platform
 from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
+from gpuplan.features.packing.sizing.demand.teams import platform_of
 
 
 class Spared(NamedTuple):
@@ -118,7 +118,7 @@ def _why_kept(pool: Pool, wish: Wish) -> str:
 
 
 def _check_models(plan: Plan, models: Iterable[str]) -> None:
-    catalog = load().extended({gpu.name: gpu.gpu for gpu in plan.gpus})
+    catalog = platform_of(plan).catalog
     for model in models:
         if catalog.find(model) is None:
             near = catalog.suggest(model)

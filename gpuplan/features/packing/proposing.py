@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain, count
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
@@ -194,10 +195,9 @@ def _title(pool: Pool, cut: Cut) -> str:
     return f"{model[: _LONGEST - 13]}-packed-{digest}"
 
 
-def _fresh(name: str, taken: Iterable[str]) -> str:
-    known = set(taken)
-    names = (name, *(f"{name}-{number}" for number in range(2, len(known) + 3)))
-    return next(one for one in names if one not in known)
+def _fresh(name: str, taken: Container[str]) -> str:
+    names = chain((name,), (f"{name}-{number}" for number in count(2)))
+    return next(one for one in names if one not in taken)
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------

@@ -24,12 +24,8 @@ def tasks_of(variant: Variant) -> Iterator[str]:
             change = place.nodes - place.source.nodes.count
             gone = sum(one.nodes for one in variant.assignment.departures if one.pool == place.pool)
             moved = -change - gone
-            ways = (
-                f"add {change}" if change > 0 else "",
-                gone and f"take away {gone}",
-                f"give {moved} to pools that grow",
-            )
-            steps = joined([way for way in ways[:2] if way] + [ways[2]] * (moved > 0))
+            ways = ((change, f"add {change}"), (gone, f"take away {gone}"), (moved, f"give {moved} to pools that grow"))
+            steps = joined([text for number, text in ways if number > 0])
             yield f"pool `{place.pool}` has {count(place.nodes, 'node')}: {steps}"
     for pool in variant.pools:
         was = variant.fleet.find(pool.name)

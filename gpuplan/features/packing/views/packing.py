@@ -170,10 +170,10 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
         )
     if idle := variant.fleet.limits_without_nodes:
         yield f"no pool in question has nodes of {listing(idle)}, so `--nodes-at-most` limits nothing there"
-    if any(need.engines for need in packing.needs):
-        unread = sorted({one.gpu.id for one in variant.fleet.node_types if None in one.gpu.engines})
-        if unread:
-            yield f"the media engines of {listing(unread)} are not known: no pod that needs some is put there"
+    engines = {name for need in packing.needs for name in need.engines}
+    gpus = [one.gpu for one in variant.fleet.node_types]
+    if unread := sorted({gpu.id for gpu in gpus if any(getattr(gpu.engines, name) is None for name in engines)}):
+        yield f"the media engines of {listing(unread)} are not known: no pod that needs some is put there"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
 

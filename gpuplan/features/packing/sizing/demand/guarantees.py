@@ -9,10 +9,10 @@ from fractions import Fraction
 from math import ceil
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.plan import Isolation, Mps, Plan
+from gpuplan.compiler.planning.plan import Isolation, Mps, Plan, TimeSlicing
 from gpuplan.features.packing.sizing.answers import Way
 from gpuplan.features.packing.sizing.choosing.parts import Part, holds, instance, requests, share, whole
-from gpuplan.features.packing.sizing.needs import Link, Need
+from gpuplan.features.packing.sizing.needs import Link, Need, Service
 
 
 class Order(NamedTuple):
@@ -29,14 +29,20 @@ class Order(NamedTuple):
 
 def beyond(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Need]) -> tuple[Need, ...]:
     """Return what is asked for without what teams are guaranteed already, in pools that are not in question."""
-    holding = {
-        team: _Holding(plan, [one for one in guaranteed if one.team == team]) for team in {n.team for n in asked}
-    }
+    mine = _by_team(guaranteed)
+    holding = {team: _Holding(plan, mine[team]) for team in {need.team for need in asked}}
     rests = {}
     for at, need in sorted(enumerate(asked), key=lambda pair: _largest_first(pair[1])):
-        has_service = need.service is not None
-        rests[at] = holding[need.team].answer(need) if has_service else holding[need.team].take(need, may_join=True)[1]
+        team = holding[need.team]
+        rests[at] = team.answer(need, need.service) if need.service else team.take(need, may_join=True)[1]
     return tuple(rests[at] for at in sorted(rests) if rests[at].pods or rests[at].service)
+
+
+def _by_team(needs: Iterable[Need]) -> defaultdict[str, list[Need]]:
+    by_team: defaultdict[str, list[Need]] = defaultdict(list)
+    for need in needs:
+        by_team[need.team].append(need)
+    return by_team
 
 
 def _largest_first(need: Need) -> tuple[object, ...]:
@@ -50,17 +56,17 @@ def guaranteed_first(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Nee
     workloads of the policies use. If guarantees ``may_cut``, teams that ask for something keep of them what they ask
     for alone. Teams that ask for nothing keep all.
     """
-    teams = dict.fromkeys(need.team for need in asked)
-    mine: defaultdict[str, list[Need]] = defaultdict(list)
-    for need in guaranteed:
-        mine[need.team].append(need)
+    teams: defaultdict[str, list[tuple[int, Need]]] = defaultdict(list)
+    for at, need in enumerate(asked):
+        teams[need.team].append((at, need))
+    mine = _by_team(guaranteed)
+    linked = _by_team(_linked(plan, guaranteed))
     others = [need for need in guaranteed if need.team not in teams]
     kept: list[Need] = []
     more: dict[int, Need] = {}
     spared = []
-    for team in teams:
+    for team, wanted in teams.items():
         holding = _Holding(plan, mine[team])
-        wanted = [(at, need) for at, need in enumerate(asked) if need.team == team]
         rests = {}
         for at, need in sorted(wanted, key=lambda pair: _largest_first(pair[1])):
             held, rests[at] = holding.take(need, may_join=may_cut)
@@ -69,7 +75,7 @@ def guaranteed_first(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Nee
             more |= rests
         elif any(rest.pods or rest.service for rest in rests.values()):
             more |= {at: replace(need, link=Link.ASKED) for at, need in wanted}
-            kept += _linked(plan, mine[team])
+            kept += linked[team]
         else:
             kept += mine[team]
             spared += [team] if holding.has_rest else []
@@ -126,11 +132,8 @@ class _Holding:
             held.append(replace(need, pods=before - pods, today=self._needs[at].today))
         return held, replace(need, pods=pods)
 
-    def answer(self, need: Need) -> Need:
+    def answer(self, need: Need, service: Service) -> Need:
         """Take units for a service, those that answer most; return it with the requests that remain, or with none."""
-        service = need.service
-        if service is None:
-            return need
         missing = Fraction(str(service.requests_per_second))
         worth = [(requests(service, part), at) for at, part in self._parts(need)]
         for each, at in sorted(worth, reverse=True):
@@ -151,14 +154,13 @@ class _Holding:
         if pool is None or guaranteed.today is None or pool.nodes.gpus_per_node < need.gpus:
             return None
         profile = pool.gpu.find_profile(guaranteed.today[1])
-        replicas = getattr(getattr(pool.sharing, "spec", None), "replicas", 1)
-        match guaranteed.isolation:
-            case Isolation.WHOLE_GPU:
-                part = whole(pool.gpu, max(need.gpus, 1))
-            case Isolation.HARDWARE if profile is not None:
-                part = instance(pool.gpu, profile)
-            case Isolation.MPS | Isolation.NONE:
-                part = share(pool.gpu, Way.MPS if isinstance(pool.sharing, Mps) else Way.TIME_SLICING, replicas)
-            case _:
-                return None
+        if guaranteed.isolation is Isolation.WHOLE_GPU:
+            part = whole(pool.gpu, max(need.gpus, 1))
+        elif guaranteed.isolation is Isolation.HARDWARE and profile is not None:
+            part = instance(pool.gpu, profile)
+        elif isinstance(pool.sharing, TimeSlicing | Mps):
+            way = Way.MPS if isinstance(pool.sharing, Mps) else Way.TIME_SLICING
+            part = share(pool.gpu, way, pool.sharing.spec.replicas)
+        else:  # a fraction, or a share of a partition
+            return None
         return part if holds(part, need) else None

@@ -44,7 +44,7 @@ local quotaOf(tenant) = {
 local membersOf(tenant) = {
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
-  metadata: { name: 'gpuplan-edit', namespace: tenant.name },
+  metadata: { name: 'gpuplan-edit', namespace: tenant.name, annotations: care('30') },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: tenant.group }],
 };

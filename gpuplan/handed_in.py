@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-PLAN_JUDGES: Final = ("gpuplan.features.components.checks:judge_files",)
+PLAN_JUDGES: Final = ("gpuplan.features.components.judging:judge_files",)
 """The judges of every plan, beside the compiler's own checks."""
 SOUND_PLAN_JUDGES: Final = ("gpuplan.features.changes.retaining:judge_retained",)
 """The judges of a plan that has no errors, and can be rendered."""

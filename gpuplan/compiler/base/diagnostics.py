@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
@@ -241,7 +242,8 @@ class Finding(Value):
 class RulePage(NamedTuple):
     """The description of a rule: a kebab-case name and the page that explains it.
 
-    ``docs`` is Markdown: a first line that says what the finding means, then ``## Why`` and ``## Instead``.
+    ``docs`` is Markdown, indented as a docstring: a first line that says what the finding means, then ``## Why`` and
+    ``## Instead``.
     A rule that is not ``ignorable`` stands for something that no plan can be made of.
     """
 
@@ -279,7 +281,7 @@ class Rule(Value):
 
     @property
     def docs(self) -> str:
-        return self.page.docs
+        return inspect.cleandoc(self.page.docs)
 
     @property
     def ignorable(self) -> bool:

@@ -21,6 +21,7 @@ Version = tuple[int, ...]
 _VERSION: Final = regex(r"v?([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.-]+)?")
 
 
+@cache
 def parse_version(text: str) -> Version | None:
     """Read a release, a line of releases or a driver version; None when it is none of them."""
     match = _VERSION.fullmatch(text)

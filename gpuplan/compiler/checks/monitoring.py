@@ -239,10 +239,10 @@ def shared_pods_not_named(plan: Plan) -> Iterator[Finding]:
     ClusterPolicy with that as the reason. Or leave out `monitoring`.
     """
     operator, environment = plan.cluster.gpu_operator, exporter_environment(plan)
-    is_theirs, is_read = operator.spec.install is Install.EXTERNAL, gets_environment(plan)
-    if RESOURCE_NAMES not in environment or not (is_theirs or not (is_read or names_by_argument(plan))):
+    is_theirs, names = operator.spec.install is Install.EXTERNAL, environment.get(RESOURCE_NAMES)
+    is_read = names is not None and gets_environment(plan)
+    if names is None or not (is_theirs or not (is_read or names_by_argument(plan))):
         return
-    names = environment[RESOURCE_NAMES]
     variable, argument = f"{{name: {RESOURCE_NAMES}, value: '{names}'}}", f"{NAMES_ARGUMENT}={names}"
     what = f"add `{variable}` to `dcgmExporter.env`" if is_read else f"add `{argument}` to `dcgmExporter.args`"
     yield Finding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
@@ -44,8 +43,8 @@ def check(
     """Declare a check; its docstring becomes the rule's documentation."""
 
     def declare(function: Callable[[C], Iterable[Finding]]) -> Check[C]:
-        docs = inspect.cleandoc(function.__doc__ or "")
-        return Check(Rule(code, RulePage(name, severity, family, docs, ignorable)), function)
+        page = RulePage(name, severity, family, function.__doc__ or "", ignorable)
+        return Check(Rule(code, page), function)
 
     return declare
 

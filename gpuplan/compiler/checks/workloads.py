@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from string import digits
 
+from pydantic import BaseModel
+
 from gpuplan.compiler.base.credentials import holds_credential, is_credential
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.compiler.base.patterns import regex
@@ -712,7 +714,7 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
                     instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
                     at = (found.at / "env" / index / "value").key
                     yield _secret(workload, at, str(variable.get("name")), instead)
-        for route, text in _texts_beside_variables(workload.spec.model_dump(by_alias=True, exclude_unset=True), ()):
+        for route, text in _texts_beside_variables(workload.spec, ()):
             if holds_credential(text):
                 yield Finding(
                     workload.at / route,
@@ -723,9 +725,11 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
 
 
 def _texts_beside_variables(value: object, route: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, BaseModel):  # `model_dump` would build the serializer of WorkloadSpec: 15 ms of a start
+        value = {field.alias or name: getattr(value, name) for name, field in type(value).model_fields.items()}
     if isinstance(value, str):
         yield route, value
-    elif isinstance(value, Mapping | list):
+    elif isinstance(value, Mapping | Sequence):
         for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
             if key != "env":
                 yield from _texts_beside_variables(item, (*route, key))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.base.diagnostics import Diagnostic
-from gpuplan.compiler.checks.registry import Check, checks_in, run_all
-from gpuplan.compiler.planning.hand_files import HandFiles, read
+from gpuplan.compiler.checks.registry import Check, checks_in
+from gpuplan.compiler.planning.hand_files import HandFiles
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components.checks import (
     admitted,
@@ -30,8 +29,3 @@ QUEUE_CHECKS: tuple[Check[HandFiles], ...] = checks_in(queueing)
 """Those of them that judge queues."""
 PATCHED_CHECKS: tuple[Check[Patched], ...] = checks_in(patched)
 """Those that judge what Components make of generated folders."""
-
-
-def judge_files(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Find what is wrong with how hand-written files join what is generated, and with the objects in them."""
-    return (*run_all(FILE_CHECKS, plan), *run_all(OBJECT_CHECKS, read(plan)))

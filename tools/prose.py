@@ -5,8 +5,8 @@ python tools/prose.py --list docs/  # each offence in a page or a folder
 python tools/prose.py --check       # fail if a limit is passed
 
 A sentence has at most 30 words and fewer than four of ``PRONOUNS``. It begins with none of ``OPENINGS``, unless it is a
-question or begins with the title of a page. Pages of `docs/rules` and `docs/fields` are made of the docstrings of rules and fields. Help, findings and
-errors are read in the code: each text there that is no docstring and has six words.
+question or begins with the title of a page. Pages of `docs/rules` and `docs/fields` are made of the docstrings of rules
+and fields. Help, findings and errors are read in the code: each text there that is no docstring and has six words.
 """
 
 from __future__ import annotations

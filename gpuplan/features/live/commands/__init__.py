@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.terminal.options import findings_option, kustomize_option, outputs_option, strictness_option
+from gpuplan.terminal.options import (
+    findings_option,
+    kustomize_option,
+    outputs_option,
+    refuse_clusters,
+    strictness_option,
+)
 from gpuplan.terminal.verbs import option, verb
 
 FORMATS = ("table", "markdown", "json")
 
 
 @verb("drifting")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...", callback=refuse_clusters)
 @option(
     "-c",
     "--cluster",
@@ -28,13 +34,13 @@ FORMATS = ("table", "markdown", "json")
 )
 @strictness_option
 def drift() -> None:
-    """Show what runs otherwise than the policies say.
+    """List where the cluster differs from the policies.
 
     DUMP is what `kubectl get -o yaml` printed; folders are read whole, and - is stdin. gpuplan never talks to a
     cluster. Each field that gpuplan writes is compared, as server-side apply would: with who changed it (where the dump
     was made with `--show-managed-fields`), the line of the policy that it comes from, and what the next sync does about
-    it. A kind of which the dump has a list is there as a whole; of other kinds nothing is missing. Objects of others
-    are theirs; those that act against the policies are findings (GPU816).
+    it. If the dump has a list of a kind, objects that are not in the list count as missing. Objects of others are
+    findings only if they act against the policies (GPU816).
 
     \b
     Exit codes: 0  nothing differs
@@ -68,7 +74,7 @@ def drift() -> None:
 )
 @findings_option
 def import_() -> None:
-    """Make policies of a cluster that runs.
+    """Write policies from what a cluster runs.
 
     DUMP is what `kubectl get -o yaml` printed, or files from Git: nodes, the objects and files of the GPU Operator,
     quotas, queues, members and work; folders are read whole, and - is stdin. gpuplan never talks to a cluster, and

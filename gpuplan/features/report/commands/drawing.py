@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -25,7 +26,10 @@ def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str,
         if file != "-":
             raise click.UsageError("--serve writes no file, and --output shows none.")
         return _serve(terminal, clusters, against, port)
-    if file != "-":  # before a large platform is planned in vain
+    if file == "-":
+        if sys.stdout.isatty():
+            raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")
+    else:  # before a large platform is planned in vain
         folder = Path(file).parent
         refuse_links(terminal.root, file)
         if not folder.is_dir():

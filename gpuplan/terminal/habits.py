@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from shlex import join, quote
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import click
 
@@ -36,8 +36,8 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     if not {"-h", "--help"}.isdisjoint(typed):
         click.echo(context.get_help())
         context.exit()
-    if isinstance(error, click.NoSuchOption):
-        return click.UsageError(_answer_option(error, context, typed), context)
+    if isinstance(error, click.NoSuchOption) and (answer := _answer_option(error.option_name, context, typed)):
+        return click.UsageError(f"{error.message} {answer}", context)
     if isinstance(error, click.MissingParameter):
         return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.", context)
     if match := _EXTRA.fullmatch(error.message):
@@ -50,7 +50,7 @@ def refuse_clusters(context: click.Context, value: T) -> T:
     for word in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ():
         name = "" if os.path.exists(word) and "/" not in word else _cluster_in(word, context)  # noqa: PTH110 - as typed
         if name:
-            raise click.UsageError(f"`{word}` is a cluster. {_type_cluster(context, name)}", context)
+            raise click.UsageError(f"`{word}` names a cluster. {_type_cluster(context, name)}", context)
     return value
 
 
@@ -58,44 +58,36 @@ def _find_row(table: Mapping[str, T], word: str) -> T | None:
     return next((row for words, row in table.items() if word in words.split()), None)
 
 
-def _answer_option(error: click.NoSuchOption, context: click.Context, typed: Sequence[str]) -> str:
-    root, option = context.find_root(), error.option_name
-    verbs = {name: _names_of(root, name) for name in _group(root).list_commands(root)}
+def _answer_option(option: str, context: click.Context, typed: Sequence[str]) -> str:
+    """Return what to type instead of an option, or nothing if only the spelling may help."""
+    root, group = context.find_root(), cast("click.Group", context.find_root().command)
+    verbs = {name: _names_of(each) for name in group.list_commands(root) if (each := group.get_command(root, name))}
     verb = context.info_name if context.parent else next((word for word in typed if word in verbs), "")
-    names = verbs.get(verb or "", {""})
-    row = _find_row(OPTIONS, option)
-    if context.parent is None and option in names:
+    names = verbs.get(verb or "", frozenset())
+    if option in names:
         behind = list(typed)
         behind.remove(str(verb))
-        return f"{error.message} Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
-    if row is not None and (answer := _answer_case(row, names, f"gpuplan {verb}".rstrip())):
-        return f"{error.message} {answer}"
-    if owners := [f"gpuplan {name}" for name, known in verbs.items() if option in known]:
-        return f"{error.message} It is an option of {listing(owners, 3)}."
-    if error.possibilities:
-        return error.format_message()
-    return f"{error.message} `gpuplan {verb} --help` lists the options.".replace("  ", " ")
+        return f"Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
+    if row := _find_row(OPTIONS, option):
+        return _answer_case(row, names, f"gpuplan {verb}".rstrip())
+    owners = [f"gpuplan {name}" for name, known in verbs.items() if option in known]
+    return f"It is an option of {listing(owners, 3)}." if owners else ""
 
 
-def _group(root: click.Context) -> click.Group:
-    assert isinstance(root.command, click.Group)  # noqa: S101 - gpuplan's command has verbs
-    return root.command
-
-
-def _names_of(root: click.Context, verb: str) -> frozenset[str]:
+def _names_of(command: click.Command) -> frozenset[str]:
     """Return the options of a verb, its arguments as help shows them, and its name: all that a case may be."""
-    command = _group(root).get_command(root, verb)
-    params = command.params if command else ()
-    return frozenset({verb, *(name for each in params for name in (*each.opts, each.make_metavar(root)))})
+    context = click.Context(command)
+    names = (name for each in command.params for name in (*each.opts, each.make_metavar(context)))
+    return frozenset({command.name or "", *names})
 
 
-def _answer_case(cases: Cases, names: frozenset[str] | set[str], command: str) -> str:
+def _answer_case(cases: Cases, names: frozenset[str], command: str) -> str:
     return next(answer for case, answer in cases.items() if case == ANY or case in names).format(command=command)
 
 
 def _answer_word(words: str, context: click.Context) -> str:
     word = words.split(maxsplit=1)[0]
-    names = _names_of(context.find_root(), context.info_name or "")
+    names = _names_of(context.command)
     if "-c" in names and (name := _cluster_in(word, context)):
         return _type_cluster(context, name)
     if os.path.isdir(os.path.join(word, OVERLAYS)):  # noqa: PTH112, PTH118 - as it is typed

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.terminal.options import (
-    findings_option,
-    kustomize_option,
-    outputs_option,
-    refuse_clusters,
-    strictness_option,
-)
+from gpuplan.terminal import options
 from gpuplan.terminal.verbs import option, verb
 
 FORMATS = ("table", "markdown", "json")
 
 
 @verb("drifting")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...", callback=refuse_clusters)
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...", callback=options.refuse_clusters)
 @option(
     "-c",
     "--cluster",
@@ -26,13 +20,13 @@ FORMATS = ("table", "markdown", "json")
     section="Selection",
     help="The cluster that the dump is of [default: the only one, or as gpuplan's own objects in the dump say].",
 )
-@kustomize_option
-@outputs_option(
+@options.kustomize_option
+@options.outputs_option(
     FORMATS,
     f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
     " keeps its own",
 )
-@strictness_option
+@options.strictness_option
 def drift() -> None:
     """List where the cluster differs from the policies.
 
@@ -72,7 +66,7 @@ def drift() -> None:
     section="Mode",
     help="Add what the cluster's policies lack; none that are there are changed.",
 )
-@findings_option
+@options.findings_option
 def import_() -> None:
     """Write policies from what a cluster runs.
 

@@ -26,16 +26,13 @@ def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str,
         if file != "-":
             raise click.UsageError("--serve writes no file, and --output shows none.")
         return _serve(terminal, clusters, against, port)
-    if file == "-":
-        if sys.stdout.isatty():
-            raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")
-    else:  # before a large platform is planned in vain
+    if file == "-" and sys.stdout.isatty():
+        raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")
+    if file != "-":  # before a large platform is planned in vain
         folder = Path(file).parent
         refuse_links(terminal.root, file)
         if not folder.is_dir():
-            raise GpuplanError(
-                f"there is no folder `{folder}` for the page", f"make it: `mkdir -p {quote(str(folder))}`"
-            )
+            raise GpuplanError(f"there is no folder `{folder}` for the page", f"type `mkdir -p {quote(str(folder))}`")
     made = _made(terminal, clusters, against, None)
     if file == "-":
         terminal.print(made.text)

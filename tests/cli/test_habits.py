@@ -174,7 +174,7 @@ def test_the_answer_to_a_word_parses(case: str, tmp_path: Path, unparsed: Unpars
     assert unparsed(WORDS[case].format(command="gpuplan report" if case == "--output" else "gpuplan rollout")) == []
 
 
-@pytest.mark.parametrize("verb", ["build", "show", "validate", "diff", "pack", "drift", "report"])
+@pytest.mark.parametrize("verb", ["build", "show", "validate", "diff", "pack", "report"])
 @pytest.mark.parametrize("form", ["dev", "dev/", "overlays/dev", "out/dev"])
 def test_a_cluster_is_named_by_its_option(verb: str, form: str, tmp_path: Path, unparsed: Unparsed) -> None:
     done = run(verb, form, cwd=a_platform(tmp_path))

@@ -47,7 +47,7 @@ def catalog(terminal: Terminal, gpu: str | None, format_: str) -> None:
         terminal.print(gpus_json(gpus))
     elif format_ == "svg":
         if gpu is None:
-            raise click.UsageError("a picture is of one model: name it.")
+            raise click.UsageError("a picture is of one model: type `gpuplan catalog MODEL -o svg`.")
         terminal.print(_catalog_svg(gpus[0]))
     else:
         theme = terminal.out_theme

@@ -11,7 +11,7 @@ FORMATS = ("table", "markdown", "json")
 
 
 @verb("drifting")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...", callback=options.refuse_clusters)
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @option(
     "-c",
     "--cluster",

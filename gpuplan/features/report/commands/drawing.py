@@ -24,7 +24,7 @@ _serve_page = late("gpuplan.features.report.commands.following:serve")
 def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str, port: int | None) -> int:
     if port is not None:
         if file != "-":
-            raise click.UsageError("--serve writes no file, and --output shows none.")
+            raise click.UsageError("--serve writes no file, and --output shows none: give one of them.")
         return _serve(terminal, clusters, against, port)
     if file == "-" and sys.stdout.isatty():
         raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")

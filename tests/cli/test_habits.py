@@ -145,6 +145,7 @@ def test_an_option_has_one_answer() -> None:
         ("validate --fix", "each finding of `gpuplan validate` ends with the text to write"),
         ("validate --output json", "`gpuplan validate -o json`"),
         ("explain -o yaml GPU203", "`gpuplan rules -o json`"),
+        ("report -o json", "type `gpuplan show -o json`, or `gpuplan report -o report.html`"),
         ("report --json", "`gpuplan report -o FILE`"),
         ("show -A", "`gpuplan show` takes all clusters unless `-c NAME`"),
         ("drift --kubeconfig x", "`gpuplan drift FILE` reads what `kubectl get --context NAME` printed"),

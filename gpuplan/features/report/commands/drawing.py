@@ -26,6 +26,8 @@ def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str,
         if file != "-":
             raise click.UsageError("--serve writes no file, and --output shows none: give one of them.")
         return _serve(terminal, clusters, against, port)
+    if file in ("json", "yaml"):
+        raise click.UsageError(f"the page is HTML: type `gpuplan show -o {file}`, or `gpuplan report -o report.html`.")
     if file == "-" and sys.stdout.isatty():
         raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")
     if file != "-":  # before a large platform is planned in vain

@@ -37,6 +37,7 @@ def init() -> None:
 
 
 @verb("validating")
+@click.argument("files", nargs=-1, metavar="[FILE...]", callback=options.refuse_clusters)
 @options.cluster_option
 @options.against_option(
     "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
@@ -45,16 +46,21 @@ def init() -> None:
 @options.nodes_option
 @options.crds_option
 @options.kustomize_option
+@options.gpu_option
+@options.kubernetes_option
+@options.operator_option
 @options.findings_option
 @options.strictness_option
 @option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
 def validate() -> None:
-    """Prove the policies against the hardware and the controllers.
+    """Check the policies against the hardware and the controllers.
 
-    One run reports everything that it can find. Nothing is written and no cluster is asked.
+    One run reports all findings. gpuplan writes nothing and asks no cluster. With FILE, gpuplan checks manifests and
+    MIG files without a platform, as `gpuplan check` does.
 
     \b
       gpuplan validate
+      gpuplan validate mig-parted.yaml          # a file, without a platform
       gpuplan validate --against origin/main    # for a branch that is to be merged
       kubectl get nodes -o json | gpuplan validate -c prod --against HEAD~1 --nodes -
       gpuplan validate --output-format sarif=gpuplan.sarif
@@ -88,7 +94,7 @@ def validate() -> None:
 @options.findings_option
 @options.strictness_option
 def build() -> None:
-    """Compile the policies into kustomize folders below out/.
+    """Write the policies as kustomize folders to out/.
 
     Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
     files are all deleted unasked.
@@ -152,7 +158,7 @@ def build() -> None:
     "guarantees do not hold; may be repeated.",
 )
 def show() -> None:
-    """Show the resolved plan: pools, capacity, tenants, what is free.
+    """Show the pools, the tenants and the free units.
 
     Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
     exit code is then 1.
@@ -168,15 +174,19 @@ def show() -> None:
 
 
 @verb("explaining", shows_pages=True)
-@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(lambda _: _subjects()))
+@click.argument("words", nargs=-1, required=True, metavar="SUBJECT", shell_complete=completing(lambda _: _subjects()))
 def explain() -> None:
-    """Explain a rule, a field, a GPU or a scheduler.
+    """Explain a rule, a field, a GPU model or a scheduler.
 
     \b
       gpuplan explain GPU203              a rule, by code or name
       gpuplan explain Pool.spec.sharing   a field of the policy language
       gpuplan explain A100-80GB           a GPU model of the catalog
-      gpuplan explain scheduler/kueue     what a scheduler keeps of a policy; `scheduler` lists them
+      gpuplan explain scheduler/kueue     the fields that a scheduler supports
+      gpuplan explain schema/Pool         a JSON Schema
+      gpuplan explain GPU4                all rules whose code begins with GPU4
+
+    Lists: `gpus`, `rules`, `scheduler` and `schema`.
     """
 
 
@@ -186,7 +196,7 @@ def explain() -> None:
     "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"
 )
 def catalog() -> None:
-    """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
+    """List the GPU models, or the partitions of one model.
 
     \b
       gpuplan catalog
@@ -232,7 +242,7 @@ def schema() -> None: ...
 @verb("facts")
 @format_option("text", "json")
 def version() -> None:
-    """Print the version and what this gpuplan knows."""
+    """Print the versions of gpuplan and of the policy language."""
 
 
 @verb("completing")

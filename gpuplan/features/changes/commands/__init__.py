@@ -6,7 +6,14 @@ import click
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.terminal.options import against_option, cluster_option, nodes_option, outputs_option, pool_names
+from gpuplan.terminal.options import (
+    against_option,
+    cluster_option,
+    nodes_option,
+    outputs_option,
+    pool_names,
+    refuse_clusters,
+)
 from gpuplan.terminal.verbs import completing, format_option, option, verb
 
 FORMATS = ("table", "name", "markdown", "json", "yaml")
@@ -21,7 +28,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 
 
 @verb("diffing")
-@click.argument("span", metavar="[REV..REV]", default="")
+@click.argument("span", metavar="[REV..REV]", default="", callback=refuse_clusters)
 @against_option(
     "Compare the files as they lie there with this revision, or with the platform or the `out/` in this folder"
     " [default: HEAD]"
@@ -51,7 +58,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
     help="End with 1 only when something changes that is of this class or worse.",
 )
 def diff() -> None:
-    """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
+    """Show what a change disturbs, and how to undo it.
 
     Each change has a class, least first: none, metadata, quota, plugin-restart, admission, taint, preemption-order,
     repartition, recreate, two-step, destructive. Revisions are read from Git; the files stay as they are.
@@ -89,7 +96,10 @@ def diff() -> None:
     help="Let --prune --write delete what nodes may still name, as far as --nodes would show it, and queues.",
 )
 def retain() -> None:
-    """Write what must outlive a change of the policies.
+    """Keep definitions that nodes or queues still use after a change.
+
+    `gpuplan build --retain` and `gpuplan rollout` do this for you. You need this command to see what a change would
+    drop, to write it without a build, and to delete old documents with --prune.
 
     Nodes go on naming a MIG layout, or a configuration of the device plugin, until a person lets the change reach them,
     and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
@@ -139,7 +149,7 @@ def retain() -> None:
 @option("--write", is_flag=True, section="Mode", help="Write the next step into the overlay; the one after it later.")
 @format_option("table", "markdown", "json", help="For people, for a merge request, or for programs")
 def rollout() -> None:
-    """Plan how a pool gets another sharing, node by node.
+    """Plan how a pool changes its sharing, node by node.
 
     Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
     are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, and the reason is.
@@ -148,7 +158,11 @@ def rollout() -> None:
     no order is safe, the policies have errors, the step before is not committed yet, or nodes of --nodes still name
     what the step would drop; 2 where a file of your own has to be changed by hand.
 
+    A rollout keeps the old layout defined by itself. You need `gpuplan retain` only if you change the sharing of all
+    nodes at once in the policies.
+
     \b
+      gpuplan rollout a100-shared --cluster prod --to seven-small            all steps
       kubectl get nodes -o json | gpuplan rollout a100-shared --cluster prod --to seven-small --nodes -
       gpuplan rollout a100-shared --cluster prod --write --nodes nodes.txt   the next step
       gpuplan rollout a100-shared --cluster prod --back --nodes nodes.txt    from the middle, back again

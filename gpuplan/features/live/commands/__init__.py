@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.terminal.options import findings_option, kustomize_option, outputs_option, strictness_option
+from gpuplan.terminal import options
 from gpuplan.terminal.verbs import option, verb
 
 FORMATS = ("table", "markdown", "json")
@@ -20,21 +20,21 @@ FORMATS = ("table", "markdown", "json")
     section="Selection",
     help="The cluster that the dump is of [default: the only one, or as gpuplan's own objects in the dump say].",
 )
-@kustomize_option
-@outputs_option(
+@options.kustomize_option
+@options.outputs_option(
     FORMATS,
     f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
     " keeps its own",
 )
-@strictness_option
+@options.strictness_option
 def drift() -> None:
-    """Show what runs otherwise than the policies say.
+    """List where the cluster differs from the policies.
 
     DUMP is what `kubectl get -o yaml` printed; folders are read whole, and - is stdin. gpuplan never talks to a
     cluster. Each field that gpuplan writes is compared, as server-side apply would: with who changed it (where the dump
     was made with `--show-managed-fields`), the line of the policy that it comes from, and what the next sync does about
-    it. A kind of which the dump has a list is there as a whole; of other kinds nothing is missing. Objects of others
-    are theirs; those that act against the policies are findings (GPU816).
+    it. If the dump has a list of a kind, objects that are not in the list count as missing. Objects of others are
+    findings only if they act against the policies (GPU816).
 
     \b
     Exit codes: 0  nothing differs
@@ -66,9 +66,9 @@ def drift() -> None:
     section="Mode",
     help="Add what the cluster's policies lack; none that are there are changed.",
 )
-@findings_option
+@options.findings_option
 def import_() -> None:
-    """Make policies of a cluster that runs.
+    """Write policies from what a cluster runs.
 
     DUMP is what `kubectl get -o yaml` printed, or files from Git: nodes, the objects and files of the GPU Operator,
     quotas, queues, members and work; folders are read whole, and - is stdin. gpuplan never talks to a cluster, and

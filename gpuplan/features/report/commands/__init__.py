@@ -34,7 +34,7 @@ from gpuplan.terminal.verbs import option, verb
     help="Show the page at a port of this machine alone, and follow changes of the files, until Ctrl+C.",
 )
 def report() -> None:
-    """Draw the platform as one HTML page, for a browser or for paper.
+    """Draw the platform as one HTML page.
 
     It needs no network and no script: pools with their nodes and GPUs to scale, who is guaranteed what, what is free,
     who evicts whom, what it costs, and findings. Of policies with errors it shows what could be planned.

@@ -41,13 +41,13 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
 
     assert (done.code, done.out) == (0, "")
     assert done.err.splitlines() == [
-        "created to edit:",
+        "created files to edit:",
         "  platform/README.md",
         "  platform/overlays/dev/cluster.yaml",
         "  platform/policies/pools.yaml",
         "  platform/policies/priority-classes.yaml",
         "  platform/policies/tenants.yaml",
-        "created for Git and editors:",
+        "created files for Git and editors:",
         "  platform/.gitattributes",
         "  platform/.gpuplan/policy.schema.json",
         "  platform/.gpuplan/overlay.schema.json",
@@ -329,7 +329,7 @@ def test_two_pools_of_one_name_are_refused(tmp_path: Path) -> None:
     done = run("init", str(tmp_path), "--pool=a=1x8xT4-16GB", "--pool=a=2x8xT4-16GB")
 
     assert (done.code, list(tmp_path.iterdir())) == (2, [])
-    assert "two pools are called `a`" in done.err
+    assert "Pool `a` is defined twice" in done.err
 
 
 def test_names_that_yaml_takes_for_something_else_stay_names(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_nodes_of_a_cloud_are_chosen_by_their_group(tmp_path: Path) -> None:
     [
         ([], "lists no node", "`kubectl get nodes -o json`"),
         (NODES[-1:], "no node shows its GPU model", "--pool research=2x8xA100-80GB"),
-        ([a_node("new-1", "NVIDIA-X900", {})], "the catalog lacks the GPU model", "gpuplan import"),
+        ([a_node("new-1", "NVIDIA-X900", {})], "which the catalog lacks", "Gpu `x900` would have an error"),
     ],
 )
 def test_nodes_without_a_known_gpu_are_refused(

@@ -43,8 +43,8 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 def init() -> None:
     """Write a small starter platform.
 
-    The platform has your pools, or two as an example, and a tenant for each. It is commented, and validates and builds
-    as it stands. gpuplan never overwrites a file, and writes nothing if the folder has policies already.
+    gpuplan writes a commented platform that validates and builds as it stands: your pools, or two as an example, and a
+    tenant for each. gpuplan overwrites no file, and writes nothing if the folder has policies already.
 
     \b
       gpuplan init platform

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from importlib import resources
-from importlib.resources.abc import Traversable
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -19,12 +17,13 @@ from gpuplan.compiler.manifests.yamltext import scalar
 from gpuplan.compiler.pipeline import report_on
 from gpuplan.compiler.pipeline.loading import load_tree
 from gpuplan.compiler.pipeline.writing import create_all
-from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.plan import Pool
 from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.live.drafts import Draft, text_of
 from gpuplan.terminal.schemas import EDITOR, GIT_ATTRIBUTES, beside_policies
 from gpuplan.terminal.session import Terminal, refuse_links
 
+_SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 _README = "README.md"
 _CLUSTER_FOLDER = "overlays/cluster/"
 _OURS = ("policies", "overlays", ".gpuplan")
@@ -49,7 +48,7 @@ def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], n
     beside = {path: text for path, text in beside_policies().items() if path not in kept}
     edited = {path: text for path, text in written.items() if path not in kept}
     create_all(target, edited | beside)
-    for title, paths in (("to edit", edited), ("for Git and editors", beside)):
+    for title, paths in (("files to edit", edited), ("files for Git and editors", beside)):
         terminal.say(f"created {title}:\n" + "".join(f"  {target / path}\n" for path in paths))
     if GIT_ATTRIBUTES in kept:
         terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
@@ -63,43 +62,35 @@ def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], n
 
 
 def _platform(cluster: str, drafts: Sequence[Draft]) -> dict[str, str]:
-    """Return the files of a platform with these pools by path; raise `GpuplanError` if it would have an error."""
-    plan: Plan | None = None
-    files: dict[str, str] = {}
-    for _ in ("without tenants", "with a tenant for each pool"):
-        files = _rendered(cluster, drafts, plan)
-        contents = {path: text.encode() for path, text in files.items()}
-        report = report_on(load_tree(Written(None, contents), (cluster,)))
-        for item in report.diagnostics:
-            if item.is_error:
-                document = document_of(item.finding.at)
-                where = f"{document.kind} `{document.name}`" if document else "the platform"
-                hint = item.shown.help or f"`gpuplan explain {item.code}` says more"
-                raise GpuplanError(f"{where} would have an error: {item.shown.message}", hint)
-        plan = report.plans[0]
-    return files
+    """Return the files of a platform with these pools by path; raise `GpuplanError` if it would have an error.
 
-
-def _rendered(cluster: str, drafts: Sequence[Draft], plan: Plan | None) -> dict[str, str]:
-    """Return the scaffold's files by path; without a plan, nobody is promised anything."""
+    The pools are planned without tenants first: what a tenant may use is a part of what its pool has.
+    """
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - not HTML
     environment.filters.update(scalar=scalar, text_of=text_of)
     given = {
         "cluster": cluster,
         "seen": next((draft.spec for draft in drafts if draft.kind == "Cluster"), None),
         "drafts": [draft for draft in drafts if draft.kind != "Cluster"],
-        "pools": {pool.name: pool for pool in plan.pools} if plan else {},
     }
-    folder = resources.files("gpuplan.cli") / "scaffold"
-    return {
-        path.replace(_CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(given)
-        for path, text in _templates(folder, "")
+    templates = {
+        path.relative_to(_SCAFFOLD).as_posix(): environment.from_string(path.read_text(encoding="utf-8"))
+        for path in sorted(_SCAFFOLD.rglob("*"))
+        if path.is_file()
     }
-
-
-def _templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _templates(entry, f"{path}{entry.name}/")
-        else:
-            yield f"{path}{entry.name}", entry.read_text(encoding="utf-8")
+    pools: dict[str, Pool] = {}
+    files: dict[str, str] = {}
+    for _ in ("pools", "tenants"):
+        files = {
+            path.replace(_CLUSTER_FOLDER, f"overlays/{cluster}/"): template.render(given, pools=pools)
+            for path, template in templates.items()
+        }
+        report = report_on(load_tree(Written(None, {path: text.encode() for path, text in files.items()}), (cluster,)))
+        for item in report.diagnostics:
+            if item.is_error:
+                document = document_of(item.finding.at)
+                where = f"{document.kind} `{document.name}`" if document else "the platform"
+                hint = item.shown.help or f"`gpuplan explain {item.code}` says more"
+                raise GpuplanError(f"{where} would have an error: {item.shown.message}", hint)
+        pools = {pool.name: pool for pool in report.plans[0].pools}
+    return files

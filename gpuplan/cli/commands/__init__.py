@@ -22,17 +22,35 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 
 
 @verb("starting", shows_pages=True)
-@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
+@option(
+    "--pool",
+    "pools",
+    multiple=True,
+    metavar="NAME=NODESxGPUSxMODEL[:SHARING]",
+    help="A pool of NODES nodes with GPUS GPUs each; may be repeated. SHARING is exclusive, time-slicing=N, mps=N or"
+    " mig=LAYOUT [default: exclusive]. LAYOUT is one of NVIDIA's, such as all-1g.10gb, or instances on a GPU, such as"
+    " 3g.40gb+2g.20gb:2.",
+)
+@option(
+    "--nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Make a pool of all nodes that are alike, from `kubectl get nodes -o json` (or yaml): a file, a folder of"
+    " them, or - for stdin; may be repeated.",
+)
 def init() -> None:
     """Write a small starter platform.
 
-    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md, a .gitattributes
-    and settings of an editor that are there stay, and where there are policies or overlays already nothing is written.
+    gpuplan writes a commented platform that validates and builds as it stands: your pools, or two as an example, and a
+    tenant for each. gpuplan overwrites no file, and writes nothing if the folder has policies already.
 
     \b
-      gpuplan init .
-      gpuplan init platform --cluster prod
+      gpuplan init platform
+      gpuplan init platform --cluster prod --pool research=2x8xA100-80GB:time-slicing=3 \\
+        --pool serving=2x8xH100-80GB:mig=3g.40gb+2g.20gb:2 --pool training=4x8xH200-141GB
+      kubectl get nodes -o json | gpuplan init platform --cluster prod --nodes -
     """
 
 

@@ -100,11 +100,11 @@ _WORK_HEAD: Final = """\
 # What tenants may do to running work
 
 Queues hold tenants to what they may use as long as they count what runs. Kueue and KAI-Scheduler find that by owners,
-labels, annotations and finalizers, and the role `edit` may write those. So admission policies hold them for everybody
-who is no controller: who may not change, or delete, such objects in every namespace. Controllers of Kubernetes, Kueue,
-KAI-Scheduler, operators of frameworks, Argo CD and whoever drains nodes go on as ever. Run:ai 3.0 schedules by
-KAI-Scheduler, and Run:ai up to 2.26 by what that came from, which is not public: what is known of the one is held for
-the other.
+labels, annotations and finalizers, and the role `edit` may write those. So the policies `gpuplan-running` and
+`gpuplan-grace` hold them for everybody who is no controller: who may not change, or delete, such objects in every
+namespace. Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and whoever drains nodes
+go on as ever. Run:ai 3.0 schedules by KAI-Scheduler, and Run:ai up to 2.26 by what that came from, which is not
+public: what is known of the one is held for the other.
 
 A pod that is told to end keeps its GPUs until it has ended. No queue counts it meanwhile. So a guarantee that is asked
 for is had once the borrower's grace period is over: `admission.gracePeriod` of the Cluster bounds it for pods with

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
@@ -45,11 +45,12 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
     if one_off := _one_level_off(document, model, place):
         return Home((*one_off, place[-1]), value)
     if profiles := _profiles_of(document.data, place):
-        homes = _places(model, place, lambda alias: alias == "instances", profiles)
+        homes = _places(model, place, ["instances"], profiles)
     elif find_said(document.kind, name):
         homes = []
     else:
-        homes = _places(model, place, lambda alias: bare(alias) == bare(name), value)
+        same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
+        homes = _places(model, place, same, value)
         if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
             homes = []
     return homes[0] if len(homes) == 1 and _holds_nothing(document.data, homes[0].path) else None
@@ -122,12 +123,21 @@ def named(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 def _same_here(model: type[BaseModel], place: Path) -> list[str]:
     """Return the field of the same mapping that has the name in another spelling, number or language."""
-    name, parent = str(place[-1]), nested_model(model, place[:-1])
-    fields = named(parent) if parent else {}
+    parent = nested_model(model, place[:-1])
+    return [*_same_in(parent, str(place[-1]))] if parent else []
+
+
+@lru_cache(maxsize=1024)
+def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
+    fields = named(parent)
     called = [alias for alias, field in fields.items() if (mark := find_mark(field, AlsoCalled)) and name in mark.names]
-    same = [alias for alias in fields if _stem(alias) == _stem(name)]
-    typo = misspelling(name, fields)
-    return called or same or ([typo] if typo else [])
+    same = called or [alias for alias in fields if _stem(alias) == _stem(name)]
+    return tuple(same or filter(None, [misspelling(name, fields)]))
+
+
+@lru_cache(maxsize=1024)
+def _typo(model: type[BaseModel], name: str) -> str | None:
+    return misspelling(name, _paths_by_name(model))
 
 
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -160,6 +170,7 @@ def _words(name: str) -> set[str]:
     return {word.lower().removesuffix("s") for word in _WORDS.findall(name)}
 
 
+@lru_cache(maxsize=4096)
 def _stem(name: str) -> str:
     stem = bare(name)
     return f"{stem[:-3]}y" if stem.endswith("ies") else stem.removesuffix("s")
@@ -190,28 +201,26 @@ def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
 def _same_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
     """Return the fields of this kind of documents that have a name, or have it in other programs."""
     name = str(place[-1])
-    marks = ((path[-1], find_mark(field, AlsoCalled)) for path, field in fields_of(model))
-    called = {alias for alias, mark in marks if mark and name in mark.names}
-    return _places(model, place, lambda alias: _stem(alias) == _stem(name) or alias in called, value)
+    same = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
+    return _places(model, place, [*same, *_synonyms(model).get(name, ())], value)
 
 
 def _near_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
     """Return the fields of this kind of documents whose names begin with a name, or are misspelt by it."""
-    name = bare(str(place[-1]))
-    typo = misspelling(str(place[-1]), {str(path[-1]) for path, _ in fields_of(model)})
-    is_long = len(name) >= _SHORTEST
-    return _places(model, place, lambda alias: alias == typo or (is_long and bare(alias).startswith(name)), value)
+    known, name = _paths_by_name(model), bare(str(place[-1]))
+    near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
+    typo = None if near else _typo(model, str(place[-1]))
+    return _places(model, place, [typo] if typo else near, value)
 
 
 _SHORTEST: Final = 4
 """The letters of a name that is likely the beginning of another one."""
 
 
-def _places(model: type[BaseModel], place: Path, is_meant: Callable[[str], bool], value: object) -> list[Home]:
+def _places(model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
     """Return the nearest fields whose names are meant, those that take the value if there are any."""
-    found = [
-        Home(path, value) for path, _ in fields_of(model) if is_meant(str(path[-1])) and path != place[: len(path)]
-    ]
+    paths = [path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]]
+    found = [Home(path, value) for path in paths if path != place[: len(path)]]
     taking = [Home(home.path, better) for home in found if (better := _taken(model, home.path, value)) is not None]
     nearest = min((_distance(home.path, place) for home in taking or found), default=None)
     return [
@@ -239,6 +248,25 @@ def _indexed(path: Path, place: Path) -> Path:
     """Return a path with the indexes of a place as far as both lead to the same."""
     common = len(place) - _distance(path, place)[0]
     return (*place[:common], *path[common:])
+
+
+@cache
+def _paths_by_name(model: type[BaseModel]) -> dict[str, list[Path]]:
+    """Return the places of the fields of each name."""
+    paths: dict[str, list[Path]] = {}
+    for path, _ in fields_of(model):
+        paths.setdefault(str(path[-1]), []).append(path)
+    return paths
+
+
+@cache
+def _synonyms(model: type[BaseModel]) -> dict[str, set[str]]:
+    """Return the names of fields by those that other programs have for them."""
+    synonyms: dict[str, set[str]] = {}
+    for path, field in fields_of(model):
+        for name in mark.names if (mark := find_mark(field, AlsoCalled)) else ():
+            synonyms.setdefault(name, set()).add(str(path[-1]))
+    return synonyms
 
 
 @cache

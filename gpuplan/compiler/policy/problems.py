@@ -14,6 +14,7 @@ from gpuplan.compiler.policy import rules
 from gpuplan.compiler.policy.data.values import (
     BOUNDS,
     EXPECTED_TYPES,
+    KINDS_OF_POLICIES,
     LIMITS,
     NO_NUMBER,
     TEXT_REMEDIES,
@@ -121,7 +122,9 @@ def _way_of(document: Document) -> str:
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
     if not _is_imported(document):
-        return f"plain Kubernetes objects go to {by_hand}"
+        made_of = KINDS_OF_POLICIES.get(document.kind)
+        write = f"write {made_of}, of which gpuplan makes one; other " if made_of else "plain "
+        return f"{write}Kubernetes objects go to {by_hand}"
     return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"
 
 

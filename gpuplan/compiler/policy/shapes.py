@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -35,6 +36,8 @@ def as_meant(model: type[BaseModel], place: Path, value: object) -> object | Non
 
     All that was written is in it. Where it needs a field that nobody wrote, it holds `Absent`.
     """
+    if isinstance(value, str | dict | list) and len(value) > LONGEST:
+        return None
     candidates = [*_candidates(model, place, value)]
     whole = (_completed(model, place, candidate, may_lack=False) for candidate in candidates)
     partial = (_completed(model, place, candidate, may_lack=True) for candidate in candidates)
@@ -322,6 +325,7 @@ def _is_of_words(annotation: object, value: object) -> bool:
     return value in words or (isinstance(value, bool) and kinds == [bool])
 
 
+@lru_cache(maxsize=4096)
 def bare(text: str) -> str:
     """Return a name without what sets its words apart."""
     return re.sub(r"[\W_]+", "", text).lower()

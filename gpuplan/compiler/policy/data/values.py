@@ -36,6 +36,20 @@ TEXT_REMEDIES: Mapping[Path, str] = {
 UNLIMITED = (-1, "-1", "unlimited", "infinite")
 """Words of KAI-Scheduler, Run:ai and people for "no bound"."""
 
+KINDS_OF_POLICIES: Mapping[str, str] = {
+    "ClusterQueue": "the `quotas` of a Tenant",
+    "CronJob": "a Workload with `batch`",
+    "Deployment": "a Workload with `inference`",
+    "Job": "a Workload with `batch` or `training`",
+    "LocalQueue": "the `quotas` of a Tenant",
+    "Namespace": "the `namespaces` of a Tenant",
+    "ResourceQuota": "the `quotas` of a Tenant",
+    "RoleBinding": "the `members` of a Tenant",
+    "Service": "a Workload with `inference`",
+    "StatefulSet": "a Workload with `inference`",
+}
+"""The policies of which gpuplan makes objects of other kinds."""
+
 NO_NUMBER: Mapping[str, str] = {
     "limit": "write `none`, for no bound",
     "classLimits": "leave the class out: it may then use all",

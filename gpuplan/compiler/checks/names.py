@@ -66,14 +66,9 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
             ),
             help=help_on_variables(text)
             or (_PATTERN if naming is NAMESPACE and "*" in text else "")
-            or _better(better, is_taken=(naming, better) in taken),
+            or (f"`{better}` is taken: write another name" if (naming, better) in taken else "")
+            or (f"write `{better}`" if better else "start with a letter, go on with letters, digits and `-`"),
         )
-
-
-def _better(name: str, *, is_taken: bool) -> str:
-    if not name:
-        return "start with a letter, go on with letters, digits and `-`"
-    return f"`{name}` is taken: write another name" if is_taken else f"write `{name}`"
 
 
 _PATTERN: Final = (

@@ -164,18 +164,18 @@ class _Loader:
         self._add((self._with_whereabouts(item, folders) for item in found), name)
         return plan
 
-    def _with_whereabouts(self, item: Diagnostic, bases: Sequence[str]) -> Diagnostic:
+    def _with_whereabouts(self, diagnostic: Diagnostic, bases: Sequence[str]) -> Diagnostic:
         """Return a finding on an unknown document with the folder that has the document and that nothing reads."""
-        if item.rule is not UNKNOWN_REFERENCE:
-            return item
+        if diagnostic.rule is not UNKNOWN_REFERENCE:
+            return diagnostic
         for folder in find_folders(self.tree, "."):
             read = {OVERLAYS, OUT, *(base.split("/")[0] for base in bases)}
             for document in () if folder in read else read_manifests(self.tree, folder)[0]:
-                if item.finding.message == f"unknown {document.kind} `{document.name}`":
+                if diagnostic.finding.message == f"unknown {document.kind} `{document.name}`":
                     bases_help = f"add `{folder}` to `bases` of the Cluster"
                     help_ = f"move {document.file.path}, which nothing reads, into {DEFAULT_BASES[0]}/, or {bases_help}"
-                    return item.rule.report(replace(item.finding, help=help_))
-        return item
+                    return diagnostic.rule.report(replace(diagnostic.finding, help=help_))
+        return diagnostic
 
     def _add(self, diagnostics: Iterable[Diagnostic], cluster: str) -> None:
         self.diagnostics += (Diagnostic(each.rule, each.finding, (cluster,)) for each in diagnostics)

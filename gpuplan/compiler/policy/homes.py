@@ -53,7 +53,7 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
         homes = _places(model, place, same, value)
         if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
             homes = []
-    return homes[0] if len(homes) == 1 and _holds_nothing(document.data, homes[0].path) else None
+    return homes[0] if len(homes) == 1 and value_at(document.data, homes[0].path) is None else None
 
 
 def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:
@@ -102,6 +102,8 @@ def _requested(resources: object) -> dict[str, object]:
         elif name.startswith("nvidia.com/"):
             unit = name.removeprefix("nvidia.com/").removeprefix("mig-")
             asked |= {"count": amount} if unit == "gpu" else {"unit": unit.removeprefix("gpu."), "count": amount}
+        else:
+            return {}
     return asked
 
 
@@ -135,11 +137,6 @@ def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
     return tuple(same or filter(None, [misspelling(name, fields)]))
 
 
-@lru_cache(maxsize=1024)
-def _typo(model: type[BaseModel], name: str) -> str | None:
-    return misspelling(name, _paths_by_name(model))
-
-
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
     """Return the fields of the same mapping that an unknown one may be."""
     name, parent, value = str(place[-1]), nested_model(model, place[:-1]), value_at(document.data, place)
@@ -159,7 +156,9 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
 def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]:
     """Return the fields of the same mapping that have the words of a name among theirs, and take the value."""
     parent = nested_model(model, place[:-1])
-    parts = [alias for alias in (named(parent) if parent else ()) if _is_part(str(place[-1]), alias)]
+    words = _words(str(place[-1]))
+    fields = ((alias, _words(alias)) for alias in (named(parent) if parent else ()))
+    parts = [alias for alias, others in fields if words and others and (words < others or others < words)]
     return [alias for alias in parts if _taken(model, (*place[:-1], alias), value) is not None]
 
 
@@ -174,12 +173,6 @@ def _words(name: str) -> set[str]:
 def _stem(name: str) -> str:
     stem = bare(name)
     return f"{stem[:-3]}y" if stem.endswith("ies") else stem.removesuffix("s")
-
-
-def _is_part(name: str, alias: str) -> bool:
-    """Whether the words of one name are some of the other's."""
-    words, others = _words(name), _words(alias)
-    return bool(words) and bool(others) and (words < others or others < words)
 
 
 # --- Fields of other mappings ----------------------------------------------------------------------------------------
@@ -209,7 +202,7 @@ def _near_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[
     """Return the fields of this kind of documents whose names begin with a name, or are misspelt by it."""
     known, name = _paths_by_name(model), bare(str(place[-1]))
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
-    typo = None if near else _typo(model, str(place[-1]))
+    typo = None if near else misspelling(str(place[-1]), known)
     return _places(model, place, [typo] if typo else near, value)
 
 
@@ -223,8 +216,9 @@ def _places(model: type[BaseModel], place: Path, names: Iterable[str], value: ob
     found = [Home(path, value) for path in paths if path != place[: len(path)]]
     taking = [Home(home.path, better) for home in found if (better := _taken(model, home.path, value)) is not None]
     nearest = min((_distance(home.path, place) for home in taking or found), default=None)
+    common = len(place) - nearest[0] if nearest else 0  # whose indexes are those of the place
     return [
-        Home(_indexed(home.path, place), home.value)
+        Home((*place[:common], *home.path[common:]), home.value)
         for home in taking or found
         if _distance(home.path, place) == nearest
     ]
@@ -242,12 +236,6 @@ def _distance(path: Path, place: Path) -> tuple[int, int]:
             break
         common += 1
     return len(place) - common, len(path)
-
-
-def _indexed(path: Path, place: Path) -> Path:
-    """Return a path with the indexes of a place as far as both lead to the same."""
-    common = len(place) - _distance(path, place)[0]
-    return (*place[:common], *path[common:])
 
 
 @cache
@@ -302,16 +290,6 @@ def _has_room(document: Document, model: type[BaseModel], home: Path, name: str 
     inner, value = nested_model(model, home), value_at(document.data, home)
     is_free = value is None or (isinstance(value, dict) and name not in value)
     return is_free and inner is not None and str(name) in named(inner)
-
-
-def _holds_nothing(data: object, path: Path) -> bool:
-    """Whether a document has room for a field at a path."""
-    for part in path:
-        if isinstance(data, dict) and part in data:
-            data = data[part]
-        else:
-            return data is None or isinstance(data, dict) or part == 0
-    return False
 
 
 _PROFILE: Final = regex(r"[0-9]{1,2}g\.[0-9]{1,3}gb(\+\S*)?")

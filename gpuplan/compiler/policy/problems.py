@@ -62,7 +62,7 @@ def describe(
     for place, problem in problems.items():
         if problem["type"] == "extra_forbidden" and (home := find_home(document, model, place)):
             homes[place] = home
-            following |= missing.intersection(_steps(home.path))
+            following |= missing.intersection(home.path[: length + 1] for length in range(len(home.path)))
             into = home.path[:-1]
             if into in problems and (problems[into]["type"] == "exactly_one" or value_at(document.data, into) is None):
                 following.add(into)
@@ -85,10 +85,6 @@ def describe(
 def _is_template(document: Document, place: Path, problem: ErrorDetails) -> bool:
     """Whether `{{ name }}` stands there, which YAML takes for a key that is a mapping, and reports as that."""
     return isinstance(problem["input"], dict) and as_written(Origin(document, place)).startswith("{{")
-
-
-def _steps(path: Path) -> Iterator[Path]:
-    return (path[: length + 1] for length in range(len(path)))
 
 
 def unknown_kind(document: Document) -> Diagnostic:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.documents.scalars import read_plain
 from gpuplan.compiler.policy.fields import fields_along
 from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
 from gpuplan.compiler.policy.texts import form_of
@@ -161,16 +162,12 @@ def is_list(annotation: object) -> bool:
     return any(get_origin(member) is list for member in _members(annotation))
 
 
-def _is_model(member: object) -> bool:
-    return isinstance(member, type) and issubclass(member, BaseModel)
-
-
 # --- What may have been meant ----------------------------------------------------------------------------------------
 
 
 def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
     for member in _members(annotation_at(model, place)):
-        if _is_model(member):
+        if isinstance(member, type) and issubclass(member, BaseModel):
             yield from _as_fields(model, member, place, value)
         elif get_origin(member) is list:
             yield from _as_list(model, place, value)
@@ -278,15 +275,15 @@ def _as_entries(value: object) -> Iterator[dict[str, object]]:
         yield dict(pairs)
 
 
-def _pairs(item: object) -> Iterator[tuple[str, object]]:
+def _pairs(entry: object) -> Iterator[tuple[str, object]]:
     """Yield the entries that an item of a list means: `a=b`, `a: b`, or a name and what has it."""
-    if isinstance(item, str) and (found := _ASSIGNMENT.fullmatch(item)):
+    if isinstance(entry, str) and (found := _ASSIGNMENT.fullmatch(entry)):
         number = _NUMBER.fullmatch(found[2])
         yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
-    elif isinstance(item, dict) and len(item) == 2 and isinstance(name := next(iter(item.values())), str):
-        yield name, [*item.values()][1]
-    elif isinstance(item, dict) and len(item) == 1:
-        yield from item.items()
+    elif isinstance(entry, dict) and len(entry) == 2 and isinstance(name := next(iter(entry.values())), str):
+        yield name, [*entry.values()][1]
+    elif isinstance(entry, dict) and len(entry) == 1:
+        yield from entry.items()
 
 
 _ASSIGNMENT: Final = regex(r"([^=:\s]+)\s*[=:]\s*(.+)")
@@ -345,7 +342,8 @@ def _in_flow(value: object) -> str:
         case list():
             return f"[{', '.join(map(_in_flow, value))}]"
         case str():
-            return value if _is_plain(value) else json.dumps(value, ensure_ascii=False)
+            is_plain = _PLAIN.fullmatch(value) is not None and read_plain(value) == (value, None)
+            return value if is_plain else json.dumps(value, ensure_ascii=False)
         case _:
             return json.dumps(value, default=str)
 
@@ -353,10 +351,3 @@ def _in_flow(value: object) -> str:
 _PLAIN: Final = regex(
     r"(?![-?:]\s|[-?:]$)[^\s\[\]{},#&*!|>'\"%@`\\](?:[^\[\]{},\\\s:#]|:(?=\S)|(?<=\S)#|[ ](?=[^#\s]))*"
 )
-
-
-def _is_plain(text: str) -> bool:
-    """Whether YAML reads a text as that text without quotes, in brackets too."""
-    from gpuplan.compiler.documents.scalars import read_plain
-
-    return _PLAIN.fullmatch(text) is not None and read_plain(text) == (text, None)

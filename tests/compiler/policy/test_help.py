@@ -142,6 +142,7 @@ ROWS = [
     ),
     ("Tenant", "members: [{groups: ml}]", "members: [{group: ml}]"),
     ("Tenant", "weight: 3", "surplus: {weight: 3}"),
+    ("Tenant", "groups: [ml]", "members: [ml]"),
     ("Cluster", "grace_period: 2m", "admission: {gracePeriod: 2m}"),
     ("Workload", f"{SERVICE}resources: {{limits: {{nvidia.com/gpu: 2, cpu: 4}}}}", f'{SERVICE}count: 2\ncpu: "4"'),
     # A value in place of a mapping.

@@ -81,7 +81,7 @@ FIELDS = {
     },
     "Tenant": {
         _BY_PATCH: "annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles",
-        _BY_MEMBERS: "admins groups subjects users",
+        _BY_MEMBERS: "admins subjects users",
         _BY_LABEL: "matchExpressions matchLabels namePattern namespacePrefix namespaceSelector",
         _BY_CLASSES: "byClass classes limitByClass perClass priorityClassLimits scopeSelector scopes",
         _BY_CONTAINERS: "defaultRequest defaultRequests defaults limitRange limitRanges maxLimitRequestRatio",

@@ -245,7 +245,9 @@ class TenantSpec(Model):
     """Its part in what nobody has a guarantee on."""
     protect: Protect = Protect.model_construct()
     """The time for which its workloads are safe from eviction."""
-    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT] = Field(default_factory=list)
+    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT, AlsoCalled(("groups",))] = Field(
+        default_factory=list
+    )
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """Permissions of its pods beyond its quotas."""

@@ -66,7 +66,7 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
             ),
             help=help_on_variables(text)
             or (_PATTERN if naming is NAMESPACE and "*" in text else "")
-            or (f"`{better}` is taken: write another name" if (naming, better) in taken else "")
+            or (f"`{better}` is taken: write another name" if better and (naming, better) in taken else "")
             or (f"write `{better}`" if better else "start with a letter, go on with letters, digits and `-`"),
         )
 

@@ -190,6 +190,7 @@ _TRUTHS: Final = (
 )
 _NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _NUMBER: Final = regex(r"\s*(-?[0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(%|[A-Za-z]*)\s*")
+_THOUSANDS: Final = regex(r"-?[0-9]{1,3}\.[0-9]{3}")  # or thousandths: nobody knows
 _MIB: Final = {"mi": 1, "mib": 1, "mb": 1, "gi": 1024, "gib": 1024, "gb": 1024}
 
 
@@ -198,7 +199,7 @@ def _as_number(name: str, value: object, *, is_whole: bool) -> Iterator[float]:
     if text in _NUMBERS:
         yield _NUMBERS.index(text)
     found = _NUMBER.fullmatch(text)
-    if found is None or isinstance(value, bool):
+    if found is None or isinstance(value, bool) or _THOUSANDS.fullmatch(found[1]):
         return
     number, unit = float(found[1]), found[2]
     if unit == "%":

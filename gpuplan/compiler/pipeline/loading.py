@@ -34,6 +34,7 @@ from gpuplan.compiler.documents import (
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
+from gpuplan.compiler.planning.rules import UNKNOWN_REFERENCE
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
 
 KUSTOMIZE = "kustomize"
@@ -111,6 +112,9 @@ def _way_to_platform(root: Path) -> str:
         if find_folders(root / above, OVERLAYS):
             way = os.path.normpath(root / above)
             return f"a platform is in `{way}`: say `-C {way}`"
+    if has_folder(root, DEFAULT_BASES[0]):
+        way = f"restore {OVERLAYS}/ by `git checkout HEAD -- {OVERLAYS}`"
+        return f"{DEFAULT_BASES[0]}/ is here: {way}, or write a `kind: Cluster` to {OVERLAYS}/<cluster>/cluster.yaml"
     return "name the folder that holds overlays/ with `-C DIR`; `gpuplan init .` writes a starter"
 
 
@@ -157,8 +161,21 @@ class _Loader:
         ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
-        self._add(found, name)
+        self._add((self._with_whereabouts(item, folders) for item in found), name)
         return plan
+
+    def _with_whereabouts(self, diagnostic: Diagnostic, bases: Sequence[str]) -> Diagnostic:
+        """Return a finding on an unknown document with the folder that has the document and that nothing reads."""
+        if diagnostic.rule is not UNKNOWN_REFERENCE:
+            return diagnostic
+        for folder in find_folders(self.tree, "."):
+            read = {OVERLAYS, OUT, *(base.split("/")[0] for base in bases)}
+            for document in () if folder in read else read_manifests(self.tree, folder)[0]:
+                if diagnostic.finding.message == f"unknown {document.kind} `{document.name}`":
+                    bases_help = f"add `{folder}` to `bases` of the Cluster"
+                    help_ = f"move {document.file.path}, which nothing reads, into {DEFAULT_BASES[0]}/, or {bases_help}"
+                    return diagnostic.rule.report(replace(diagnostic.finding, help=help_))
+        return diagnostic
 
     def _add(self, diagnostics: Iterable[Diagnostic], cluster: str) -> None:
         self.diagnostics += (Diagnostic(each.rule, each.finding, (cluster,)) for each in diagnostics)

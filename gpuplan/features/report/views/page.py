@@ -19,11 +19,12 @@ from gpuplan.compiler.planning.plan import Counted, Plan, Pool
 from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
 from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
 from gpuplan.terminal.cuts import PlanPaths
+from gpuplan.terminal.data.evictions import WHEN_EVICTED, WHY_EVICTED
+from gpuplan.terminal.data.palette import PATTERNS
 from gpuplan.terminal.drawing import cuts_figure, guarantees_figure
 from gpuplan.terminal.json_findings import findings_as_data
 from gpuplan.terminal.plan_json import plans_as_data
-from gpuplan.terminal.preemption import WHEN_EVICTED, WHY_EVICTED
-from gpuplan.terminal.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
+from gpuplan.terminal.svg import STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.terminal.text import Theme, printable
 
 MOST_OPEN: Final = 12
@@ -31,15 +32,6 @@ MOST_OPEN: Final = 12
 MOST_ROWS: Final = 40
 MOST_FINDINGS: Final = 200
 _FEW: Final = 4
-
-_SHARING: Final[Mapping[str, str]] = {
-    "exclusive": "whole",
-    "timeSlicing": "time-slicing",
-    "mps": "shares under MPS",
-    "mig": "MIG",
-    "dynamicMig": "MIG on demand",
-    "fraction": "fractions",
-}
 
 
 class Follow(NamedTuple):
@@ -148,7 +140,6 @@ def _rendered(follow: Follow | None, **context: object) -> str:
         most_open=MOST_OPEN,
         most_rows=MOST_ROWS,
         most_findings=MOST_FINDINGS,
-        sharing_words=_SHARING,
         why_evicted=WHY_EVICTED,
         when_evicted=WHEN_EVICTED,
         loudness=_LOUDNESS,

@@ -1,0 +1,1 @@
+"""Words that views show, as values."""

@@ -16,7 +16,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool
-from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
+from gpuplan.features.changes import CLASS_MEANINGS, Diff, Head, diff_as_data
 from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
 from gpuplan.terminal.cuts import PlanPaths
 from gpuplan.terminal.data.evictions import WHEN_EVICTED, WHY_EVICTED
@@ -48,8 +48,10 @@ class Row(NamedTuple):
     depth: int
 
 
-def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None) -> str:
-    """All that is known of the clusters of a report; of a ``diff`` too, which leads to it."""
+def report_page(
+    report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None, state: Head | None = None
+) -> str:
+    """Return the page of all that is known of clusters at a ``state``, and of the ``diff`` that leads to it."""
     earlier = () if diff is None or diff.earlier.report is None else diff.earlier.report.plans
     plans = plans_as_data(report.plans)
     documents = {
@@ -79,6 +81,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         follow,
         title=f"GPU report: {joined(names)}" if names else "GPU report",
         trouble=None,
+        state=state,
         plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
@@ -109,6 +112,7 @@ def trouble_page(error: GpuplanError, follow: Follow | None = None) -> str:
         follow,
         title="GPU report",
         trouble=error,
+        state=None,
         plans=plans_as_data(()),
         findings=None,
         diff=None,

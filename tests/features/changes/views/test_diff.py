@@ -21,7 +21,8 @@ from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, 
 from gpuplan.features.changes.orders import BadOrder, Hazard
 from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.revisions import Revision
-from gpuplan.features.changes.views.diff import CLASS_MEANINGS, LIMIT, class_style, shown_diff
+from gpuplan.features.changes.views.data.classes import CLASS_MEANINGS
+from gpuplan.features.changes.views.diff import LIMIT, class_style, shown_diff
 from gpuplan.terminal.schemas import schema
 from gpuplan.terminal.text import PLAIN, Style, Theme
 from tests.cli.runs import REPOSITORY

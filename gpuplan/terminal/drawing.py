@@ -242,10 +242,10 @@ def _nodes(cuts: Sequence[Cut], count: Phrase, names: Phrase, part: Pool, key: s
     drawn = [words(0, 12, _marked(count)), moved(*places[0], f'<g id="{key}">{_node(cuts, height)}</g>')]
     # A copy leaves the place of the first behind: it is only what is in the group of that name.
     drawn += [f'<use href="#{key}" x="{x}" y="{y}"/>' for x, y in places[1:shown]]
-    drawn += [
-        words(x + _NODE / 2, y + height - 4, sourced(name.path, name.text, _end_of(name.text)), "gp-small", "middle")
-        for (x, y), name in zip(places, names, strict=False)
-    ]
+    for (x, y), name in zip(places, names, strict=False):
+        is_long = len(name.text) > _MOST_SIGNS  # the end tells nodes apart
+        end = f"\u2026{name.text[1 - _MOST_SIGNS :]}" if is_long else name.text
+        drawn.append(words(x + _NODE / 2, y + height - 4, sourced(name.path, name.text, end), "gp-small", "middle"))
     if shown < part.nodes.count:
         times = (Words("\u00d7 "), *count[:1])
         drawn.append(words(_NODE + 12, 19 + height / 2 + 5, _marked(times), "gp-large gp-strong"))
@@ -295,11 +295,6 @@ def _node_names(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
     at = {name: f"{paths.pool(pool)}/rollout/nodes/{index}" for index, name in enumerate(moved)}
     at |= {name: f"{paths.pool(pool)}/nodes/names/{index}" for index, name in enumerate(pool.nodes.names)}
     return tuple(Words(name, at[name]) for name in part.nodes.names)
-
-
-def _end_of(name: str) -> str:
-    """Return as much of the end of a name as a node has room for: the end tells nodes apart."""
-    return name if len(name) <= _MOST_SIGNS else f"\u2026{name[1 - _MOST_SIGNS :]}"
 
 
 _MOST_SIGNS: Final = 11

@@ -116,7 +116,7 @@ def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
             about.append(f"{plain(cut.caption).capitalize()} {cut.about}".strip() + ".")
             y += 26 + _STRIP
         nodes, height = _nodes(
-            cuts, _node_count(paths, pool, part), _node_names(paths, pool, part), part, _key(paths, pool, part)
+            cuts, _node_count(paths, pool, part), paths.node_names(pool, part), part, _key(paths, pool, part)
         )
         drawn.append(moved(_EDGE, y + 8, nodes))
         y += 8 + height
@@ -287,14 +287,6 @@ def _node_count(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
         return found
     named = Words(shortened(pattern, _INNER - text_width(plain(found), 11), 11), f"{at}/nodes/name_pattern")
     return (*found, Words(": "), named)
-
-
-def _node_names(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
-    """Return the names of a part's nodes, as far as they are known."""
-    moved = pool.rollout.nodes if pool.rollout else ()
-    at = {name: f"{paths.pool(pool)}/rollout/nodes/{index}" for index, name in enumerate(moved)}
-    at |= {name: f"{paths.pool(pool)}/nodes/names/{index}" for index, name in enumerate(pool.nodes.names)}
-    return tuple(Words(name, at[name]) for name in part.nodes.names)
 
 
 _MOST_SIGNS: Final = 11

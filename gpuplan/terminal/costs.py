@@ -36,14 +36,14 @@ def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
     if len(costs.pools) > 1:
         rows.append(("all", "", *months(costs.total, costs.guaranteed, costs.free, costs.not_cut), "", "", ""))
     headings: tuple[str, ...]
-    headings = ("POOL", "NODE/H", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED", "TERM")
+    headings = ("POOL", "NODE/H", "TOTAL", "GUARANTEED", "FREE", "UNUSABLE", "AS WHOLE GPUS", "SAVED", "TERM")
     yield f"Costs, {of_a_month}", Table(headings, rows, right=range(1, 8), extra=(8, 6, 7))
     rows = [
         (pool.pool.name, cost.unit.name, percentage(cost.part), hour_text(cost.each), *months(cost.each))
         for pool in costs.pools
         for cost in pool.units
     ]
-    headings = ("POOL", "UNIT", "OF A GPU", "AN HOUR", "A MONTH")
+    headings = ("POOL", "UNIT", "PART OF A GPU", "PER HOUR", "PER MONTH")
     yield f"Costs of a unit, in {currency}", Table(headings, rows, right=(2, 3, 4))
     rows = [
         ("/".join(filter(None, (cost.tenant.parent, cost.tenant.name))), *months(cost.guaranteed, cost.own, cost.most))

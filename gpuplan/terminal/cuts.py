@@ -184,6 +184,13 @@ class PlanPaths(Value, eq=False):
         """Return the path of a part; for a part that a rollout makes of a pool, that of the whole pool."""
         return self.cluster + pointer("pools", self._places["pools", pool.name])
 
+    def node_names(self, pool: parts.Pool, part: parts.Pool) -> Phrase:
+        """Return the names of a part's nodes, as far as they are known."""
+        moved = pool.rollout.nodes if pool.rollout else ()
+        at = {name: self.pool(pool) + pointer("rollout", "nodes", index) for index, name in enumerate(moved)}
+        at |= {name: self.pool(pool) + pointer("nodes", "names", index) for index, name in enumerate(pool.nodes.names)}
+        return tuple(Words(name, at[name]) for name in part.nodes.names)
+
     def unit(self, pool: parts.Pool, unit: parts.Unit) -> str:
         whole = self.plan.pools[self._places["pools", pool.name]]
         return self.pool(pool) + pointer("units", [found.name for found in whole.units].index(unit.name))

@@ -115,7 +115,9 @@ def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
             drawn += [words(_EDGE, y + 20, _marked(cut.caption)), moved(_EDGE, y + 26, _strip(cut))]
             about.append(f"{plain(cut.caption).capitalize()} {cut.about}".strip() + ".")
             y += 26 + _STRIP
-        nodes, height = _nodes(cuts, _node_count(paths, pool, part), part, _key(paths, pool, part))
+        nodes, height = _nodes(
+            cuts, _node_count(paths, pool, part), paths.node_names(pool, part), part, _key(paths, pool, part)
+        )
         drawn.append(moved(_EDGE, y + 8, nodes))
         y += 8 + height
     return Figure(f"How GPUs of {pool.name} are shared", " ".join(about), WIDTH, round(y + _EDGE), "".join(drawn))
@@ -225,10 +227,14 @@ _GAP: Final = 8
 _GPU: Final = 7
 
 
-def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool, key: str) -> tuple[str, float]:
-    """The part's nodes, each with its GPUs to scale; one alone stands for many. ``key`` is theirs in the document."""
+def _nodes(cuts: Sequence[Cut], count: Phrase, names: Phrase, part: Pool, key: str) -> tuple[str, float]:
+    """Draw the part's nodes, each with its GPUs to scale and its name; one alone stands for many.
+
+    ``key`` is theirs in the document.
+    """
     shown = part.nodes.count if part.nodes.count <= _MOST_NODES else 1
-    height = 5 + part.nodes.gpus_per_node * _GPU
+    names = names if len(names) == shown else ()
+    height = 5 + part.nodes.gpus_per_node * _GPU + (12 if names else 0)
     columns = (_INNER + _GAP) // (_NODE + _GAP)
     places = [
         (column * (_NODE + _GAP), 19 + row * (height + _GAP)) for row in range(shown) for column in range(columns)
@@ -236,6 +242,10 @@ def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool, key: str) -> tuple[st
     drawn = [words(0, 12, _marked(count)), moved(*places[0], f'<g id="{key}">{_node(cuts, height)}</g>')]
     # A copy leaves the place of the first behind: it is only what is in the group of that name.
     drawn += [f'<use href="#{key}" x="{x}" y="{y}"/>' for x, y in places[1:shown]]
+    for (x, y), name in zip(places, names, strict=False):
+        is_long = len(name.text) > _MOST_SIGNS  # the end tells nodes apart
+        end = f"\u2026{name.text[1 - _MOST_SIGNS :]}" if is_long else name.text
+        drawn.append(words(x + _NODE / 2, y + height - 4, sourced(name.path, name.text, end), "gp-small", "middle"))
     if shown < part.nodes.count:
         times = (Words("\u00d7 "), *count[:1])
         drawn.append(words(_NODE + 12, 19 + height / 2 + 5, _marked(times), "gp-large gp-strong"))
@@ -272,7 +282,14 @@ def _node_count(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
         path = moved_path if is_moved else f"{at}/nodes/count -{moved_path}"
         which = " moved" if is_moved else " left to move"
     each = Words(str(part.nodes.gpus_per_node), f"{at}/nodes/gpus_per_node")
-    return Words(str(part.nodes.count), path), Words(f" {noun}{which} of "), each, Words(f" {gpus}")
+    found = (Words(str(part.nodes.count), path), Words(f" {noun}{which} of "), each, Words(f" {gpus}"))
+    if part.nodes.names or not (pattern := pool.nodes.name_pattern):
+        return found
+    named = Words(shortened(pattern, _INNER - text_width(plain(found), 11), 11), f"{at}/nodes/name_pattern")
+    return (*found, Words(": "), named)
+
+
+_MOST_SIGNS: Final = 11
 
 
 # --- Guarantees --------------------------------------------------------------------------------------------------

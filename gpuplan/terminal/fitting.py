@@ -14,6 +14,7 @@ from typing import Final
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.terminal.data.legend import LEGEND
 from gpuplan.terminal.text import PLAIN, Style, Theme, cells, indent, pad, printable
 
 NARROWEST: Final = 40
@@ -44,14 +45,18 @@ class Table(Value):
     extra: Sequence[int] = ()
 
     def shown(self, theme: Theme = PLAIN) -> str:
-        """The table as wide as the theme has room; nothing where there are no rows."""
-        if not self.rows:
-            return ""
+        """The table as wide as the theme has room, and the meaning of its headings; nothing if it has no rows."""
+        text, headings = self._fitted(theme) if self.rows else ("", ())
+        meant = legend_of(headings)
+        return text + folded(f"{theme.paint(meant, Style.FAINT)}\n", theme) if meant else text
+
+    def _fitted(self, theme: Theme) -> tuple[str, Sequence[str]]:
+        """Return the table and the headings that it shows."""
         rows = tuple(tuple(printable(cell) for cell in row) for row in self.rows)
         grid = _Grid(tuple(map(printable, self.headings)), rows, frozenset(self.right))
         natural, room = grid.widths(cells, cells), room_of(theme)
         if room is None or _sum(natural) <= room:
-            return _lines(grid, natural)
+            return _lines(grid, natural), grid.headings
         for number in range(len(self.extra) + 1):
             gone = self.extra[:number]
             left = grid.without(gone)
@@ -59,7 +64,7 @@ class Table(Value):
             if widths:
                 missing = ", ".join(grid.headings[index] for index in sorted(gone))
                 sign = folded(f"{theme.paint(f'-o wide adds {missing}', Style.FAINT)}\n", theme) if gone else ""
-                return _lines(left, widths) + sign
+                return _lines(left, widths) + sign, left.headings
         # Each row is below the other: its first cell, and the others that have something in them after their
         # headings. A row without a first cell is one more of the row above it.
         blocks, first = [], ""
@@ -79,7 +84,12 @@ class Table(Value):
                 folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
                 + indent(folded("".join(f"{line}\n" for line in lines), inner))
             )
-        return "\n".join(blocks)
+        return "\n".join(blocks), grid.headings
+
+
+def legend_of(headings: Iterable[str]) -> str:
+    """Return the meaning of those headings that are terms, in one line."""
+    return "; ".join(f"{heading} = {LEGEND[heading]}" for heading in headings if heading in LEGEND)
 
 
 def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:

@@ -27,6 +27,7 @@ from gpuplan.terminal.catalog import boxes, spell, strip
 from gpuplan.terminal.costs import cost_tables
 from gpuplan.terminal.fitting import Table, folded, room_of
 from gpuplan.terminal.preemption import preemption_table
+from gpuplan.terminal.syncing import applied_to_nodes
 from gpuplan.terminal.text import Style, Theme, cells, indent, printable, section
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
@@ -104,11 +105,11 @@ def sections(shown: Selection) -> Iterator[Section]:
     yield from _tenant_sections(shown)
     yield from _limit_sections(shown)
     rows = [_workload_row(shown.plan, workload) for workload in shown.workloads]
-    headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
+    headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "PER POD", "AT MOST", "PRIORITY CLASS")
     yield Section("Workloads", Table(headings, rows, right=(6, 7), extra=(2, 8)))
     yield from (Section(heading, table) for heading, table in cost_tables(shown))
     retained = [(kept.name, kept.spec.until) for kept in shown.retained]
-    yield Section("Retained", Table(("NAME", "MAY GO ONCE"), retained))
+    yield Section("Retained", Table(("NAME", "DELETE IT ONCE"), retained))
     if not shown.has_all_tenants:
         yield Section("Who can evict whom", preemption_table(shown))
 
@@ -125,8 +126,13 @@ def _pool_sections(shown: Selection) -> Iterator[Section]:
         )
         for pool in shown.pools
     ]
-    headings: tuple[str, ...] = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
+    headings: tuple[str, ...] = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "WORKLOAD TYPES", "FALLBACK")
     yield Section("Pools", Table(headings, rows, right=(2, 3), extra=(6, 5)))
+    applied: dict[str, list[str]] = {}
+    for pool in shown.pools:
+        applied.setdefault(applied_to_nodes(plan, pool), []).append(pool.name)
+    rows = [(" ".join(names), words) for words, names in applied.items()]
+    yield Section("Changes of nodes", Table(("POOLS", "APPLIED"), rows))
     # If no pool has a driver of its own, all nodes have the cluster's.
     rows = [
         (group.pool.name if group.pool else "all others", group.version or _NONE, group.kernel_modules)
@@ -136,7 +142,7 @@ def _pool_sections(shown: Selection) -> Iterator[Section]:
     yield Section("Drivers", Table(("POOL", "DRIVER", "KERNEL MODULES"), rows))
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in shown.pools for unit in pool.units]
-    headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "IN ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
+    headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
     yield Section("Capacity, in units", Table(headings, rows, right=range(3, 10), extra=(2, 9)))
     # The most of each unit if there is no other, and the number that is certain wherever tenants' pods are.
     rows = [
@@ -153,7 +159,7 @@ def _pool_sections(shown: Selection) -> Iterator[Section]:
         for pool in shown.pools
         if (each := per_node(pool.nodes, counted)) is not None
     ]
-    headings = ("POOL", "WHAT", "PER NODE", "IN ALL", "GUARANTEED", "FREE")
+    headings = ("POOL", "RESOURCE", "PER NODE", "ALL", "GUARANTEED", "FREE")
     table = Table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6))
     yield Section("CPU and memory for tenants", table)
 
@@ -280,7 +286,10 @@ def _tenant_sections(shown: Selection) -> Iterator[Section]:
     headings: tuple[str, ...] = ("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT")
     yield Section("Priority classes", Table(headings, rows, right=(1,)))
     rows = [row for tenant in shown.tenants for row in _tenant_rows(tenant)]
-    headings = ("TENANT", "NAMESPACES", "POOL", "UNIT", "GUARANTEED", "LIMIT", "OF", "LENDABLE", "PRIORITY CLASSES")
+    headings = (
+        *("TENANT", "NAMESPACES", "POOL", "UNIT"),
+        *("GUARANTEED", "LIMIT", "ALL", "LENDABLE", "PRIORITY CLASSES"),
+    )
     yield Section("Tenants", Table(headings, rows, right=range(4, 8), extra=(8, 1)))
     rows = [
         (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
@@ -288,7 +297,7 @@ def _tenant_sections(shown: Selection) -> Iterator[Section]:
         for quota in tenant.quotas
         for name, limit in quota.class_limits.items()
     ]
-    headings = ("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF")
+    headings = ("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "TENANT'S LIMIT")
     yield Section("Limits of priority classes", Table(headings, rows, right=(4, 5)))
 
 
@@ -322,7 +331,7 @@ def _limit_sections(shown: Selection) -> Iterator[Section]:
         for quota in tenant.quotas
         for bound in quota.compute
     ]
-    headings = ("TENANT", "POOL", "UNIT", "WHAT", "GUARANTEED", "LIMIT", "LENDABLE", "BY")
+    headings = ("TENANT", "POOL", "UNIT", "RESOURCE", "GUARANTEED", "LIMIT", "LENDABLE", "SET BY")
     table = Table(headings, rows, right=range(4, 7), extra=(7,))
     yield Section("CPU, memory and pods of tenants", table)
     rows = [
@@ -335,7 +344,7 @@ def _limit_sections(shown: Selection) -> Iterator[Section]:
         for default in defaults_of(tenant).values()
         if default.stated
     ]
-    table = Table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5))
+    table = Table(("TENANT", "RESOURCE", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5))
     yield Section("Containers that say nothing", table)
     rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in shown.tenants for at, time in times_of(tenant)]
     yield Section("Time limits", Table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,)))

@@ -31,8 +31,9 @@ from gpuplan.compiler.planning.serving import autoscaler_kind, metric_of, probe_
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.fields import document
 from gpuplan.terminal.costs import costs_as_data
+from gpuplan.terminal.syncing import applied_to_nodes
 
-FORMAT_VERSION = "1.7"
+FORMAT_VERSION = "1.8"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
@@ -86,7 +87,8 @@ _Totals = Mapping[tuple[str, str], parts.Total]
 def _pool(plan: Plan, pool: parts.Pool, totals: _Totals) -> dict[str, Any]:
     """With what is promised of it, in GPUs: to a ten-thousandth of one."""
     promised = _plain(Decimal(round(guaranteed_gpus(plan, pool) * 10_000)) / 10_000, _CONTRACT)
-    return {**as_data(pool), "guaranteed_gpus": promised, "units": [*_units(plan, pool, totals)]}
+    applied = applied_to_nodes(plan, pool)
+    return {**as_data(pool), "guaranteed_gpus": promised, "applied": applied, "units": [*_units(plan, pool, totals)]}
 
 
 def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, Any]]:

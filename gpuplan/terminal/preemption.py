@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from gpuplan.compiler.base.wording import abridged
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.compiler.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, misread
+from gpuplan.compiler.planning.preemption import Eviction, Party, counted_in, misread
 from gpuplan.compiler.planning.selection import Selection, selection_of
+from gpuplan.terminal.data.evictions import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.terminal.fitting import Table, folded
 from gpuplan.terminal.text import Style, Theme, indent, printable
-
-WHY_EVICTED: Final[Mapping[Mechanism, str]] = {
-    Mechanism.PRIORITY: "a higher class",
-    Mechanism.QUEUE: "a higher class of the same tenant",
-    Mechanism.RECLAIM: "another tenant's guarantee",
-    Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
-}
-WHEN_EVICTED: Final[Mapping[Condition, str]] = {
-    Condition.POOL_FULL: "the pool is full",
-    Condition.NODE_FULL: "no node has room for the pod",
-    Condition.QUEUE_FULL: "the pod does not fit",
-    Condition.VICTIM_OVER_GUARANTEE: "the victim's tenant is above its guarantee",
-    Condition.EVICTOR_WITHIN_GUARANTEE: "the other within its own",
-    Condition.VICTIM_OVER_FAIR_SHARE: "the victim's tenant has more than its share",
-    Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
-    Condition.QUOTA_HAS_ROOM: "its quota has room",
-    Condition.QUOTA_HAS_ROOM_OR_JOB: "its quota has room or it is a Job's",
-    Condition.BY_KUBE_SCHEDULER: "kube-scheduler places the pod, which asks for no GPUs",
-}
 
 
 def preemption_page(chosen: Plan | Selection, theme: Theme) -> str:
@@ -61,7 +42,7 @@ def preemption_table(shown: Selection) -> Table:
         )
         for eviction, names in alike.items()
     ]
-    return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows)
+    return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "REASON", "WHEN", "RUNS AT LEAST"), rows)
 
 
 def nobody_evicted(shown: Selection) -> Iterator[str]:

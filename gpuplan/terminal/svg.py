@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.terminal.data.palette import FAINT, INK, LINE, PAGE, PATTERNS, SIZES, TINTS
 from gpuplan.terminal.text import cells, printable
 
 
@@ -104,36 +104,6 @@ def shortened(text: str, width: float, size: float) -> str:
 # --- Looks -------------------------------------------------------------------------------------------------------
 
 
-class Paint(NamedTuple):
-    """A colour in light and in dark."""
-
-    light: str
-    dark: str
-
-
-PAGE: Final = Paint("#ffffff", "#12161c")
-INK: Final = Paint("#14181f", "#eef2f6")
-FAINT: Final = Paint("#4a5361", "#b4bdc9")
-LINE: Final = Paint("#5b6472", "#8d98a7")
-TINTS: Final[Mapping[str, Paint]] = {
-    "orange": Paint("#f8d9a8", "#6b4511"),
-    "green": Paint("#b5e3cf", "#145740"),
-    "pink": Paint("#efc8de", "#6b2f54"),
-    "yellow": Paint("#f3ecab", "#565008"),
-    "teal": Paint("#bfe6ec", "#155064"),
-    "red": Paint("#f7c9b8", "#703019"),
-    "violet": Paint("#d6cdf4", "#43387a"),
-    "grey": Paint("#d9dee5", "#3c4551"),
-}
-"""Those of tenants, which differ for most who tell few colours apart; nothing is told by them alone."""
-SIZES: Final = (
-    Paint("#e3ecf7", "#223349"),
-    Paint("#cfdff2", "#294060"),
-    Paint("#bbd2ed", "#2f4d77"),
-    Paint("#a8c5e8", "#365a8e"),
-    Paint("#93b6e1", "#3c66a3"),
-)
-"""Those of parts of GPUs, the larger the stronger; each has its name on it."""
 MARKS: Final = ("", "lines", "dots", "bars")
 """Patterns above a tint: with it they tell thirty-two things apart."""
 MARK_OPACITY: Final = 0.18
@@ -177,16 +147,3 @@ STYLE: Final = (
     f"{_rules(0)}@media screen and (prefers-color-scheme:dark){{{_rules(1)}}}"
 )
 """A page that holds drawings has it once."""
-
-PATTERNS: Final = (
-    "<defs>"
-    '<pattern id="gp-lines" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<path class="gp-mark" d="M1 0v7"/></pattern>'
-    '<pattern id="gp-dots" width="7" height="7" patternUnits="userSpaceOnUse">'
-    '<circle class="gp-mark" cx="3" cy="3" r="1"/></pattern>'
-    '<pattern id="gp-bars" width="7" height="7" patternUnits="userSpaceOnUse">'
-    '<path class="gp-mark" d="M0 3h7"/></pattern>'
-    '<pattern id="gp-nothing" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">'
-    '<rect class="gp-ground" width="6" height="6"/><path class="gp-gap" d="M1 0v6"/></pattern>'
-    "</defs>"
-)

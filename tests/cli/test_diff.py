@@ -81,7 +81,7 @@ def test_a_change_is_told_with_what_comes_of_it(root: Path) -> None:
     done = run("diff", cwd=root, env={"COLUMNS": "200"})
 
     assert done.code == 1
-    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
+    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched, none to drain"
     assert (
         "  plugin-restart  Pool `research`: GPUs are shared otherwise:"
         " from time-slicing with 3 shares to time-slicing with 4 shares  policies/pool.yaml:9\n" in done.out
@@ -439,8 +439,9 @@ def test_every_format_can_go_to_a_file(root: Path, tmp_path: Path) -> None:
     body = json.loads(report.read_text())
     jsonschema.validate(body, strictly(schema("diff")))
     assert body["class"] == "plugin-restart"
-    assert page.read_text().startswith("## gpuplan: plugin-restart\n\n2 changes in 1 cluster, 2 nodes touched\n")
-    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
+    told = "2 changes in 1 cluster, 2 nodes touched, none to drain"
+    assert page.read_text().startswith(f"## gpuplan: plugin-restart\n\n{told}\n")
+    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched, none to drain"
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -494,7 +495,7 @@ def test_the_pods_that_hold_what_goes_are_named(partitioned: Path, tmp_path: Pat
 
     done = run("diff", "--pods", str(tmp_path / "pods.json"), cwd=partitioned)
 
-    assert ", 2 nodes touched, 1 pod disturbed\n" in done.out
+    assert ", 2 nodes to drain, 1 pod disturbed\n" in done.out
     assert (
         "      pods    1\n"
         "              `research/notebook-0` of tenant `research` on `research-1` holds 2 `1g.10gb`\n" in done.out

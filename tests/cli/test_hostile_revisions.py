@@ -396,7 +396,7 @@ def test_a_step_is_written_through_no_link(place: Place) -> None:
 
     done = run("rollout", "research", "--to", "small", "--write", cwd=place.root)
 
-    assert (done.code, done.err) == (0, "wrote overlays/dev/rollout-research.yaml: step 1\n")
+    assert (done.code, done.err) == (0, "wrote overlays/dev/rollout-research.yaml: step 1 of 4\n")
     assert not (place.root / "overlays/dev/rollout-research.yaml").is_symlink()
     assert (place.victim / "profile.yaml").read_text() == "original\n"
 

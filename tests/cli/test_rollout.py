@@ -105,7 +105,7 @@ def test_units_of_one_name_are_refused_by_their_sizes(root: Path) -> None:
 
 def test_a_step_is_written_and_the_next_one_follows(root: Path) -> None:
     done = run(*PLANNED, "--write", cwd=root)
-    assert (done.code, done.err) == (0, f"wrote {STEP}: step 1\n")
+    assert (done.code, done.err) == (0, f"wrote {STEP}: step 1 of 4\n")
     assert next(yaml.safe_load_all((root / STEP).read_text(encoding="utf-8")))["spec"]["rollout"]["nodes"] == []
 
     assert run("rollout", "research", "--nodes", "nodes.txt", "--write", cwd=root).code == 0
@@ -115,7 +115,7 @@ def test_a_step_is_written_and_the_next_one_follows(root: Path) -> None:
 
     assert run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root).code == 0
     done = run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root)
-    assert done.err == f"removed {STEP}: step 1\n"
+    assert done.err == f"removed {STEP}: step 4 of 4\n"
     assert not (root / STEP).exists()
 
 
@@ -238,7 +238,7 @@ def test_what_no_node_names_is_dropped(root: Path) -> None:
     on_the_way_back(root)
     done = run("rollout", "research", "--nodes", listed(root, "research"), "--back", "--write", cwd=root)
 
-    assert (done.code, done.err) == (0, f"removed {STEP}: step 1\n")
+    assert (done.code, done.err) == (0, f"removed {STEP}: step 4 of 4\n")
 
 
 def test_a_refusal_with_write_is_a_failure(root: Path) -> None:
@@ -263,3 +263,85 @@ def test_nodes_may_be_listed_as_yaml(root: Path) -> None:
 
     assert done.code == 0
     assert "move research-2 to MIG small" in done.out
+
+
+# --- The number of a step ----------------------------------------------------------------------------------------
+
+NEXT = ("rollout", "research", "--nodes", "nodes.txt")
+
+
+def test_steps_are_counted_from_the_first_one(root: Path) -> None:
+    assert run(*PLANNED, "--write", cwd=root).code == 0
+    listed = run(*NEXT, cwd=root).out
+    done = run(*NEXT, "--write", cwd=root)
+
+    assert "\nStep 2 of 4: move research-1 to MIG small (mixed)\n" in listed
+    assert "\n  shared   2         48" in listed
+    assert done.err == f"wrote {STEP}: step 2 of 4\n"
+    body = json.loads(run(*NEXT, "--output-format", "json", cwd=root).out)
+    jsonschema.validate(body, schema("rollout"))
+    assert (body["done"], [step["step"] for step in body["steps"]]) == (2, [1, 2])
+
+
+def test_steps_of_a_file_without_a_number_are_those_that_are_left(root: Path) -> None:
+    assert run(*PLANNED, "--write", cwd=root).code == 0
+    numbered = (root / STEP).read_text(encoding="utf-8")
+    write(root / STEP, numbered.replace("# Step 1 of 4 of", "# A step of"))
+
+    listed = run(*NEXT, cwd=root).out
+
+    assert "\nStep 1 of the 3 that are left: move research-1 to MIG small (mixed)\n" in listed
+    assert json.loads(run(*NEXT, "--output-format", "json", cwd=root).out)["done"] is None
+
+
+def test_another_rollout_begins_with_step_one(root: Path) -> None:
+    (root / "overlays/dev/tenant.yaml").unlink()
+    (root / "policies/tenant.yaml").unlink()
+    for arguments in (PLANNED, NEXT, NEXT, NEXT):
+        assert run(*arguments, "--write", cwd=root).code == 0
+    assert (root / STEP).read_text(encoding="utf-8").startswith("# Step 4 of 4 of")
+
+    done = run("rollout", "research", "--to", "time-slicing=3", "--nodes", "nodes.txt", "--write", cwd=root)
+
+    assert done.err == f"wrote {STEP}: step 1 of 4\n"
+
+
+def test_what_goes_with_a_step_is_its_first_instruction(root: Path) -> None:
+    page = run(*PLANNED, cwd=root).out
+
+    assert (
+        "Step 4 of 4: MIG small (mixed) becomes the pool's own; no node is repartitioned\n"
+        "  in the same commit, take out what names a unit that the pool no longer hands out\n"
+        "    Tenant research: quota on shared\n"
+        "  write overlays/dev/rollout-research.yaml\n"
+    ) in page
+
+
+def test_a_written_step_is_printed_alone_and_without_its_file(root: Path) -> None:
+    page = run(*PLANNED, "--write", cwd=root).out
+
+    assert page.startswith("Step 1 of 4: make MIG small (mixed) known; nothing changes on nodes\n  build, commit,")
+    assert page.endswith(
+        "\nStep 2 of 4: move research-1 to MIG small (mixed)\n\nStep 3 of 4: move research-2 to MIG small (mixed)\n"
+        "\nStep 4 of 4: MIG small (mixed) becomes the pool's own; no node is repartitioned\n"
+    )
+    assert "kind: Pool" not in page
+
+
+# --- Syncs that nobody starts ------------------------------------------------------------------------------------
+
+
+def test_what_argo_cd_syncs_by_itself_is_not_synced_by_hand(root: Path) -> None:
+    argocd = "  argocd: {repoURL: https://git.example.com/gpu.git, operatorApproval: automatic}\n"
+    write(root / "overlays/dev/cluster.yaml", CLUSTER.replace("NAME", "dev") + argocd)
+
+    page = run(*PLANNED, cwd=root).out
+
+    assert "gpu-operator-dev: by itself" in page
+    assert "argocd app sync gpu-operator-dev" not in page
+    assert (
+        "  wait for these syncs, in this order\n"
+        "    argocd app get gpu-operator-dev --refresh\n"
+        "    argocd app wait gpu-operator-dev --sync --health\n"
+    ) in page
+    assert "argocd app sync gpu-partitions-dev-research\n" in page

@@ -324,7 +324,8 @@ def test_the_merge_is_compared_with_the_branch_that_it_goes_to(workspace: Path) 
     job = compare(workspace, base, merge)
 
     assert (job.run.code, job.outputs["class"]) == (0, "plugin-restart")
-    assert job.summary.startswith("## gpuplan: plugin-restart\n\n2 changes in 1 cluster, 2 nodes touched\n")
+    told = "2 changes in 1 cluster, 2 nodes touched, none to drain"
+    assert job.summary.startswith(f"## gpuplan: plugin-restart\n\n{told}\n")
     assert "PriorityClass" not in job.summary
     assert Path(job.outputs["markdown"]).read_text() == job.summary
 

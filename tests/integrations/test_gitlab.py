@@ -219,7 +219,7 @@ def test_what_it_disturbs_is_an_artifact(project: Path) -> None:
     done = job(project, DIFF, CI_MERGE_REQUEST_DIFF_BASE_SHA=a_merge_request(project))
 
     assert done.code == 0
-    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
+    assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched, none to drain"
     page, report = ((project / path).read_text() for path in DIFF["artifacts"]["paths"])
     assert page.startswith("## gpuplan: plugin-restart\n")
     assert json.loads(report)["class"] == "plugin-restart"

@@ -57,15 +57,17 @@ def test_headings_go_on_below() -> None:
 def test_costs_are_shown_by_pool_unit_tenant_and_workload() -> None:
     assert costs_shown(a_priced_platform()) == (
         "Costs, in EUR a month of 730 hours\n"
-        "  POOL  NODE/H     IN ALL  GUARANTEED      FREE  NOT CUT  AS WHOLE GPUS  SAVED  TERM\n"
-        "  a      16.00  11,680.00    4,106.25  6,843.75   730.00      81,760.00  85.7%  onDemand\n"
-        "  b       2.00   1,460.00    1,460.00      0.00     0.00       4,380.00  66.7%  onDemand\n"
-        "  all           13,140.00    5,566.25  6,843.75   730.00\n"
+        "  POOL  NODE/H      TOTAL  GUARANTEED      FREE  UNUSABLE  AS WHOLE GPUS  SAVED  TERM\n"
+        "  a      16.00  11,680.00    4,106.25  6,843.75    730.00      81,760.00  85.7%  onDemand\n"
+        "  b       2.00   1,460.00    1,460.00      0.00      0.00       4,380.00  66.7%  onDemand\n"
+        "  all           13,140.00    5,566.25  6,843.75    730.00\n"
+        "  FREE = guaranteed to no tenant; UNUSABLE = part of no unit; "
+        "AS WHOLE GPUS = with a whole GPU for each pod; SAVED = by sharing, if all units are in use\n"
         "\n"
         "Costs of a unit, in EUR\n"
-        "  POOL  UNIT     OF A GPU  AN HOUR  A MONTH\n"
-        "  a     1g.10gb     13.4%   0.2679   195.54\n"
-        "  b     shared      33.3%   0.6667   486.67\n"
+        "  POOL  UNIT     PART OF A GPU  PER HOUR  PER MONTH\n"
+        "  a     1g.10gb          13.4%    0.2679     195.54\n"
+        "  b     shared           33.3%    0.6667     486.67\n"
         "\n"
         "Costs of tenants, in EUR a month of 730 hours\n"
         "  TENANT  GUARANTEED   ITS OWN   AT MOST\n"
@@ -75,6 +77,7 @@ def test_costs_are_shown_by_pool_unit_tenant_and_workload() -> None:
         "Costs of workloads, in EUR a month of 730 hours\n"
         "  WORKLOAD  TENANT  AT LEAST   AT MOST  AS WHOLE GPUS  SAVED\n"
         "  chat      lab     1,460.00  1,460.00       4,380.00  66.7%\n"
+        "  AS WHOLE GPUS = with a whole GPU for each pod; SAVED = by sharing, if all units are in use\n"
     )
 
 

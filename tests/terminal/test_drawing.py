@@ -9,6 +9,7 @@ import pytest
 from gpuplan.compiler import catalog
 from gpuplan.compiler.planning.placement.placing import Placed, place
 from gpuplan.terminal import svg
+from gpuplan.terminal.data import palette
 from gpuplan.terminal.drawing import catalog_svg, layout_svg, plan_svg, pool_svg
 from tests.platforms import a_platform, pool, tenant
 
@@ -150,10 +151,10 @@ def over(above: str, below: str, opacity: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_can_be_read_on_every_tint_and_pattern(scheme: int) -> None:
-    ink = svg.INK[scheme]
-    grounds = [svg.PAGE[scheme], *(paint[scheme] for paint in (*svg.TINTS.values(), *svg.SIZES))]
+    ink = palette.INK[scheme]
+    grounds = [palette.PAGE[scheme], *(paint[scheme] for paint in (*palette.TINTS.values(), *palette.SIZES))]
     assert min(contrast(rgb(ink), rgb(ground)) for ground in grounds) >= 4.5
-    tints = [paint[scheme] for paint in svg.TINTS.values()]
+    tints = [paint[scheme] for paint in palette.TINTS.values()]
     assert min(contrast(rgb(ink), over(ink, tint, svg.MARK_OPACITY)) for tint in tints) >= 4.5
-    assert contrast(rgb(svg.FAINT[scheme]), rgb(svg.PAGE[scheme])) >= 4.5
-    assert min(contrast(rgb(svg.LINE[scheme]), rgb(ground)) for ground in (svg.PAGE[scheme],)) >= 3
+    assert contrast(rgb(palette.FAINT[scheme]), rgb(palette.PAGE[scheme])) >= 4.5
+    assert min(contrast(rgb(palette.LINE[scheme]), rgb(ground)) for ground in (palette.PAGE[scheme],)) >= 3

@@ -10,7 +10,8 @@ import pytest
 
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.preemption import Condition, Mechanism, evictions
-from gpuplan.terminal import preemption
+from gpuplan.terminal.data import evictions as evictions_words
+from gpuplan.terminal.data.evictions import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.terminal.plan_json import plan_as_data
 from gpuplan.terminal.preemption import preemption_page
 from gpuplan.terminal.text import PLAIN
@@ -52,7 +53,7 @@ def of(kind: str, *tenants: str) -> Plan:
 def test_a_line_for_each_way() -> None:
     plan = of("kai", "a: guaranteed: 4", "b: guaranteed: 4, limit: 8")
 
-    heading, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
+    heading, _, *rows, legend, none = preemption_page(plan, PLAIN).splitlines()
     assert heading == "Cluster test: who can evict whom with KAI-Scheduler"
     cells = [re.split(" {2,}", row.strip()) for row in rows]
     assert [row[1] for row in cells] == ["gpu", "gpu", *["cpu, memory"] * 4]
@@ -72,12 +73,13 @@ def test_a_line_for_each_way() -> None:
         ],
     ]
     assert none == "  nobody evicts anybody in idle (gpu)"
+    assert legend == "  LACKING = what the new pod waits for; RUNS AT LEAST = before it may be evicted"
 
 
 def test_cpu_and_memory_have_lines_of_their_own_where_they_differ() -> None:
     plan = of("kueue", "a: guaranteed: 4, cpu: 60, memory: 100Gi", "b: guaranteed: 4, cpu: {guaranteed: 9, limit: 20}")
 
-    _, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
+    _, _, *rows, _, none = preemption_page(plan, PLAIN).splitlines()
     assert [re.split(" {2,}", row.strip())[1:3] for row in rows] == [
         ["gpu", "a, b (urgent)"],
         ["cpu", "a, b (urgent)"],
@@ -115,7 +117,7 @@ def test_programs_get_all_of_them() -> None:
 
 
 def test_the_published_schema_has_every_value() -> None:
-    text = Path(preemption.__file__).with_name("data") / "plan.schema.json"
+    text = Path(evictions_words.__file__).with_name("plan.schema.json")
     published = json.loads(text.read_text())["definitions"]["eviction"]["properties"]
     assert published["when"]["items"]["enum"] == [*Condition]
     assert published["mechanism"]["enum"] == [*Mechanism]
@@ -123,7 +125,7 @@ def test_the_published_schema_has_every_value() -> None:
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])
 def test_everything_has_words(item: Mechanism | Condition) -> None:
-    words = preemption.WHY_EVICTED if isinstance(item, Mechanism) else preemption.WHEN_EVICTED
+    words = WHY_EVICTED if isinstance(item, Mechanism) else WHEN_EVICTED
     assert item in words
 
 

@@ -12,7 +12,7 @@ from gpuplan.features.changes.views.rollout import wait_for_nodes
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.text import Style, Theme, indent, printable, section
 
-_HEADINGS = ("POOL", "UNIT", "IN ALL", "LEFT", "GUARANTEED", "SHORT")
+_HEADINGS = ("POOL", "UNIT", "ALL", "LEFT", "GUARANTEED", "SHORT")
 
 
 def outage_page(plan: Plan, aways: Sequence[Away], theme: Theme) -> str:

@@ -9,7 +9,7 @@ from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.compiler.planning.subjects import Part, subject_of
-from gpuplan.terminal.fitting import Table
+from gpuplan.terminal.fitting import Table, legend_of
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.markdown import LIMIT, escape, fenced, fitting, prose
 from gpuplan.terminal.plan import facts, layout_facts, plan_page, sections, summary_table, table_of_entries
@@ -90,10 +90,10 @@ def _plan_markdown(shown: Selection) -> Iterator[str]:
 def _table_markdown(table: Table) -> str:
     if not table.rows:
         return ""
-    right = frozenset(table.right)
-    rule = ["---:" if index in right else "---" for index in range(len(table.headings))]
+    rule = ["---:" if index in {*table.right} else "---" for index in range(len(table.headings))]
     lines = [map(_heading, table.headings), rule, *(map(prose, row) for row in table.rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    meant = legend_of(table.headings)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + (f"\n{prose(meant)}\n" if meant else "")
 
 
 def _heading(heading: str) -> str:

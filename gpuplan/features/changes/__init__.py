@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from gpuplan.features.changes.costs import CostChange as CostChange
     from gpuplan.features.changes.kinds import class_of_labels as class_of_labels, locked_fields as locked_fields
     from gpuplan.features.changes.objects import compare_objects as compare_objects
+    from gpuplan.features.changes.revisions import Head as Head
+    from gpuplan.features.changes.views.data.classes import CLASS_MEANINGS as CLASS_MEANINGS
     from gpuplan.features.changes.views.diff import (
-        CLASS_MEANINGS as CLASS_MEANINGS,
         cost_change_as_data as cost_change_as_data,
         costs_of as costs_of,
         diff_as_data as diff_as_data,
@@ -33,6 +34,8 @@ __getattr__ = face(
         "costs": ("CostChange",),
         "kinds": ("class_of_labels", "locked_fields"),
         "objects": ("compare_objects",),
-        "views.diff": ("CLASS_MEANINGS", "cost_change_as_data", "costs_of", "diff_as_data", "verdict"),
+        "revisions": ("Head",),
+        "views.data.classes": ("CLASS_MEANINGS",),
+        "views.diff": ("cost_change_as_data", "costs_of", "diff_as_data", "verdict"),
     },
 )

@@ -190,12 +190,23 @@ class Diff(Value):
         changes = [impact.change.change_class for impact in self.of(cluster)]
         return worst((*changes, *(item.change_class for item in self.objects if item.cluster == cluster)))
 
+    @property
+    def nodes_to_drain(self) -> int:
+        """The number of nodes at most that have to be empty before a change."""
+        return sum(self.nodes_to_drain_of(cluster) for cluster in self.clusters)
+
+    def nodes_to_drain_of(self, cluster: str) -> int:
+        return self._count_nodes(cluster, [impact for impact in self.of(cluster) if impact.change.needs_drain])
+
     def nodes_of(self, cluster: str) -> int:
         """Return the number of nodes that changes touch at most. Each node counts once."""
+        return self._count_nodes(cluster, self.of(cluster))
+
+    def _count_nodes(self, cluster: str, impacts: Sequence[Impact]) -> int:
         plans = [plan for side in (self.earlier, self.later) if (plan := side.plans.get(cluster))]
         pools = (pool.nodes for plan in plans for pool in plan.pools)
         there = _most((nodes.name_pattern or nodes.names, nodes.count) for nodes in pools)
-        changes = [impact.change.nodes for impact in self.of(cluster) if impact.change.nodes is not None]
+        changes = [impact.change.nodes for impact in impacts if impact.change.nodes is not None]
         touched = _most((nodes.pattern or nodes.names, nodes.count) for nodes in changes)
         if changes and all(len(nodes.names) == nodes.count for nodes in changes):
             return len({name for nodes in changes for name in nodes.names})

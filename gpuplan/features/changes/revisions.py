@@ -21,7 +21,8 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.documents import Entry, Kind, Target, find_folders, is_passed_over, is_policy_file
 from gpuplan.compiler.outtree.inventory import INVENTORY
-from gpuplan.compiler.pipeline.loading import OVERLAYS, Repository, load_tree
+from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
+from gpuplan.compiler.pipeline.output import compare_committed
 from gpuplan.features.changes.git import SHORT, WITH_A_FOLDER, Objects, complaint, git, run, text
 
 LONGEST_NAME: Final = 255
@@ -393,6 +394,38 @@ def _way_to_revision(root: Path, name: str) -> str:
 
 def _is_shallow(root: Path) -> bool:
     return git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
+
+
+class Head(NamedTuple):
+    """The commit that files are at, its committer's day, and whether policies differ from it."""
+
+    commit: str
+    day: str
+    is_changed: bool
+
+    @classmethod
+    def find(cls, root: Path, bases: Iterable[str] = ()) -> Head | None:
+        """Return the commit that overlays and these bases are at, or None without Git or without a commit."""
+        folders = sorted({OVERLAYS, *(bases or DEFAULT_BASES)})
+        try:
+            revision = find_revision(root, "HEAD")
+            if revision is None:
+                return None
+            dated = text(git(root, "rev-list", "--max-count=1", "--date=short", "--format=%cd", revision.commit))
+            with _tree(root, revision) as tree:
+                blobs = {f"{top}/{path}": name for top in folders for path, name in tree.contents(top).items()}
+        except GpuplanError:
+            return None
+        found = (path for top in folders for path in (root / top).rglob("*") if path.is_symlink() or path.is_file())
+        # Git stores of a link where it leads.
+        files = {
+            os.path.relpath(path, root): os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            for path in found
+            if is_policy_file(path.name)
+        }
+        has_all = files.keys() == {path for path in blobs if is_policy_file(path)}
+        is_same = has_all and not compare_committed(blobs, files).differing
+        return cls(revision.commit, dated.split()[-1], not is_same)
 
 
 # --- What gpuplan wrote ------------------------------------------------------------------------------------------

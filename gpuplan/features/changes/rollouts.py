@@ -406,12 +406,16 @@ class LeftOver(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end."""
+    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end.
+
+    ``done`` is the number of steps that were written before, or None if the overlay does not say it.
+    """
 
     plan: Plan
     outcome: RolloutPlan | Refusal
     edits: tuple[Edit, ...]
     left_over: tuple[LeftOver, ...]
+    done: int | None = 0
 
     @property
     def is_safe(self) -> bool:
@@ -451,8 +455,11 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
-    edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, RolloutPlan) else ()
-    return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
+    done = _find_done(
+        root / overlay_path(plan.cluster.name, pool.name), is_begun=is_settled or pool.rollout is not None
+    )
+    edits = tuple(_edits(root, plan, pool, outcome, done)) if isinstance(outcome, RolloutPlan) else ()
+    return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)), done)
 
 
 def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
@@ -622,7 +629,20 @@ def _layouts(plan: Plan, pool: Pool) -> list[Layout]:
 
 # --- Edits -------------------------------------------------------------------------------------------------------
 
-_ABOUT: Final = "# A step of `gpuplan rollout`, which replaces this file by the next one.\n"
+_STEP: Final = regex(r"# Step ([0-9]{1,4}) of ([0-9]{1,4}) of `gpuplan rollout`")
+
+
+def _about(number: int | None, total: int) -> str:
+    which = "A step" if number is None else f"Step {number} of {total}"
+    return f"# {which} of `gpuplan rollout`, which replaces this file by the next one.\n"
+
+
+def _find_done(path: Path, *, is_begun: bool) -> int | None:
+    """Return the number of steps that were written, by the comment in the overlay. None if it does not say it."""
+    if not is_begun:
+        return 0
+    found = _STEP.match(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return int(found[1]) if found else None
 
 
 def overlay_path(cluster: str, pool: str) -> str:
@@ -630,7 +650,7 @@ def overlay_path(cluster: str, pool: str) -> str:
     return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
 
 
-def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator[Edit]:
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int | None) -> Iterator[Edit]:
     """Yield the edit of the overlay for each step.
 
     An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
@@ -640,7 +660,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     layers, layer = _document(pool).layers, _layer(plan, pool)
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
-    for step in outcome.steps:
+    for number, step in enumerate(outcome.steps, (done or 0) + 1):
         state = step.state
         said = {"sharing": _spelt(pool, state.sharing)}
         if state.rollout is not None:
@@ -654,7 +674,8 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
             text = to_yaml(writing.document("Pool", pool.name, patch)) + notes + beside
             yield Edit(by_hand, Action.CHANGE, text)
         elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
-            yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
+            about = _about(None if done is None else number, (done or 0) + len(outcome.steps))
+            yield Edit(own, Action.WRITE, about + "---\n".join(map(to_yaml, documents)))
         else:
             yield Edit(own, Action.REMOVE, "")
 

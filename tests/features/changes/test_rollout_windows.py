@@ -58,7 +58,7 @@ def a_move(proposal: Proposal) -> tuple[dict[str, Any], list[str]]:
 def test_a_person_empties_nodes_within_the_window_after_the_merge(tmp_path: Path) -> None:
     step, headings = a_move(a_proposal(tmp_path, approval="manual", windows=[WINDOW]))
     assert step["before"][0] == OPEN
-    when = "begin within `0 2 * * 6` for 4h, Europe/Berlin"
+    when = "begin within Saturdays 02:00-06:00 Europe/Berlin"
     begin = f"{when}: until then Argo CD refuses the sync, and empty nodes would wait for it"
     assert headings == [
         "change in overlays/prod/between.yaml",
@@ -86,7 +86,7 @@ def test_a_person_empties_nodes_within_the_window_after_the_merge(tmp_path: Path
 def test_where_a_merge_is_synced_by_itself_nodes_are_emptied_before_it_and_within_the_window(tmp_path: Path) -> None:
     step, headings = a_move(a_proposal(tmp_path, approval="automatic", windows=[WINDOW]))
     assert step["before"][0] == OPEN
-    assert headings[0].startswith("begin within `0 2 * * 6` for 4h")
+    assert headings[0].startswith("begin within Saturdays 02:00-06:00")
     assert headings[1] == "take their pods off"
     assert headings.index("build, commit, and merge") > 1
 
@@ -109,7 +109,7 @@ def test_where_nothing_keeps_a_window_the_reader_is_told_to(tmp_path: Path, clus
     assert step["before"][0].startswith("kubectl cordon")
     assert step["syncs"][-1]["keeps_windows"] is False
     told = (
-        "begin within `0 2 * * 6` for 4h, Europe/Berlin, as pool a100-shared has it: nobody but you keeps this window"
+        "begin within Saturdays 02:00-06:00 Europe/Berlin, as pool a100-shared has it: nobody but you keeps this window"
     )
     assert told in headings
     assert headings.index(told) < headings.index("take their pods off")

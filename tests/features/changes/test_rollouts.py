@@ -184,7 +184,7 @@ def test_back_from_the_end_leaves_nothing_behind(root: Path) -> None:
 def test_what_a_step_writes(root: Path) -> None:
     go(root, a_wish("seven-small"), 2)
     assert (root / OVERLAY).read_text(encoding="utf-8") == (
-        "# A step of `gpuplan rollout`, which replaces this file by the next one.\n"
+        "# Step 2 of 4 of `gpuplan rollout`, which replaces this file by the next one.\n"
         "apiVersion: gpuplan.dev/v1\n"
         "kind: Pool\n"
         "metadata:\n"

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from gpuplan.compiler.planning.node_list import LIST_NODES
 from gpuplan.features.changes import rollouts
 from gpuplan.features.changes.rollouts import Action, Proposal, Wish, find_hindrance, propose
-from gpuplan.features.changes.views.rollout import shown_rollout
+from gpuplan.features.changes.views.rollout import number_of, shown_rollout
 from gpuplan.terminal.lists import in_one, read_texts
 
 
@@ -175,7 +175,8 @@ def rollout(
     report_of_step, is_written = (
         _write_next(terminal, proposal, wish.listed) if write and proposal.edits else ("", True)
     )
-    terminal.print(shown_rollout(proposal, format_, terminal.out_theme))
+    page = shown_rollout(proposal, format_, terminal.out_theme, is_written=is_written and bool(report_of_step))
+    terminal.print(page)
     terminal.say(report_of_step)
     return 0 if proposal.is_safe and is_written else 1
 
@@ -188,8 +189,8 @@ def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str
     if edit.action is Action.CHANGE:
         raise GpuplanError(
             f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
-            "change it there as step 1 says, which `gpuplan rollout` shows without --write",
+            f"change it there as {number_of(proposal, 1)} says, which `gpuplan rollout` shows without --write",
         )
     rollouts.write(terminal.root, edit)
     done = "removed" if edit.action is Action.REMOVE else "wrote"
-    return f"{done} {terminal.err_theme.path(edit.path)}: step 1\n", True
+    return f"{done} {terminal.err_theme.path(edit.path)}: {number_of(proposal, 1)}\n", True

@@ -24,7 +24,8 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.costs import AmountChange, CostChange
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait, deletion
+from gpuplan.features.changes.model import Change, GrantChange, NodeImpact, ObjectChange, Wait, deletion
+from gpuplan.features.changes.orders import concerns_nodes
 from gpuplan.features.changes.pods import Holder
 from gpuplan.terminal.costs import money_as_data, month_text
 from gpuplan.terminal.fitting import folded
@@ -75,7 +76,7 @@ class Fact(NamedTuple):
 
 
 def verdict(diff: Diff) -> str:
-    """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
+    """``repartition: 2 changes in 1 cluster, 1 node to drain, 3 other nodes touched, up to 24 pods disturbed``."""
     changes = len(diff.impacts) + len(diff.objects)
     sums = [f"{month_text(amount, currency, '+')} {currency}" for currency, amount in _sums(diff).items()]
     costs = [f"{joined(sums)} a month"] if sums else []
@@ -83,8 +84,11 @@ def verdict(diff: Diff) -> str:
         known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
         return f"{ChangeClass.NONE}: {', '.join((known, *costs))}"
     parts = [f"{count(changes, 'change')} in {count(len(diff.changed_clusters), 'cluster')}"]
-    if diff.nodes:
-        parts.append(f"{count(diff.nodes, 'node')} touched")
+    if diff.nodes_to_drain:
+        parts.append(f"{count(diff.nodes_to_drain, 'node')} to drain")
+        parts += [f"{count(others, 'other node')} touched"] if (others := diff.nodes - diff.nodes_to_drain) else []
+    elif diff.nodes:
+        parts.append(f"{count(diff.nodes, 'node')} touched, none to drain")
     if diff.knows_pods or diff.pods:
         parts.append(f"{pods_of(diff)} disturbed")
     return f"{diff.worst}: {', '.join((*parts, *costs))}"
@@ -260,6 +264,34 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     return (bad[0].text, bad[0].advice, *more)
 
 
+def timeline_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """Return the moments at which a merge is applied, in order. It is empty if all is applied at one moment."""
+    moments: dict[tuple[bool, str], dict[str, list[str]]] = {}
+    for impact in diff.of(cluster):
+        for applier in impact.appliers:
+            moment = not applier.is_automatic, f"{started(applier)}{within(applier)}"
+            effects = moments.setdefault(moment, {}).setdefault(applier.name, [])
+            effects += {*_effects_on_nodes(impact.change, applier.folder)} - {*effects}
+    lines = [
+        f"{'then' if is_later else 'at the merge'} {who}: "
+        + joined([f"`{name}`{f' ({joined(effects)})' if effects else ''}" for name, effects in syncs.items()])
+        for (is_later, who), syncs in sorted(moments.items())
+    ]
+    waiting = [wait.application for wait in diff.waits if wait.cluster == cluster]
+    lines += [f"until somebody acts: {listing(waiting)}"] if waiting else []
+    return tuple(f"{number}. {line}" for number, line in enumerate(lines, 1)) if len(lines) > 1 else ()
+
+
+def _effects_on_nodes(change: Change, folder: str) -> Iterator[str]:
+    """Yield the effects of a sync on nodes, if the folder reaches nodes."""
+    if change.nodes is not None and concerns_nodes(folder):
+        nodes = count(change.nodes.count, "node")
+        if change.needs_drain:
+            yield f"drain {nodes} before"
+        elif change.daemon_sets:
+            yield f"operator pods restart on {nodes}"
+
+
 def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     """Return the reasons for which Applications wait, with commands."""
     return tuple(line for wait in diff.waits if wait.cluster == cluster for line in _wait_lines(wait))
@@ -302,27 +334,6 @@ def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 _LABEL: Final = 8
 
 
-CLASS_MEANINGS: Final[Mapping[ChangeClass, str]] = {
-    ChangeClass.NONE: "nothing that is applied differs",
-    ChangeClass.METADATA: "only texts for people and programs differ; no behaviour changes",
-    ChangeClass.QUOTA: "the units to hand out or the quotas of teams differ; running pods stay",
-    ChangeClass.PLUGIN_RESTART: "pods of the GPU Operator restart; pods that hold GPUs keep running, new pods may wait",
-    ChangeClass.ADMISSION: "the objects that may be created or scheduled differ; running pods stay",
-    ChangeClass.TAINT: "nodes that took any pod get a taint: new pods that do not tolerate it are not scheduled there",
-    ChangeClass.PREEMPTION_ORDER: "the order of evictions differs: pods may be evicted that would have stayed",
-    ChangeClass.REPARTITION: "GPUs are set up again, or their driver is: pods that hold them must end first",
-    ChangeClass.RECREATE: (
-        "a field changes that cannot be changed in place: an object or pods must be deleted and created again; "
-        "or pods end"
-    ),
-    ChangeClass.TWO_STEP: "in one step the change fails or hangs: it removes something that is still in use",
-    ChangeClass.DESTRUCTIVE: (
-        "running pods or stored data lose an object that they depend on, and a revert does not restore it"
-    ),
-}
-"""Short meanings; `docs/how-to/review-a-change.md` has the long meanings."""
-
-
 def class_style(change_class: ChangeClass) -> Style:
     """Red from where pods must end, yellow where what runs goes on and something else does not."""
     if change_class.rank >= ChangeClass.REPARTITION.rank:
@@ -336,7 +347,7 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     inner = theme.indented()
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
-    for about, read in (("orders", orders_of), ("waits", waits_of), ("costs", costs_of)):
+    for about, read in (("in time", timeline_of), ("orders", orders_of), ("waits", waits_of), ("costs", costs_of)):
         parts += _fact_lines(Fact(about, lines), inner) if (lines := read(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
@@ -433,7 +444,13 @@ def _lists(diff: Diff) -> Iterator[str]:
     costs = [(name, "; ".join(map(prose, costs_of(diff, name)))) for name in diff.costs]
     orders = [(name, "; ".join(map(prose, lines))) for name in diff.clusters if (lines := orders_of(diff, name))]
     waits = [(name, prose(line)) for name in diff.clusters for line in waits_of(diff, name)]
-    for title, texts in (("What it costs", costs), ("In which order", orders), ("What waits", waits)):
+    times = [(name, prose(line)) for name in diff.clusters for line in timeline_of(diff, name)]
+    for title, texts in (
+        ("What it costs", costs),
+        ("When it is applied", times),
+        ("In which order", orders),
+        ("What waits", waits),
+    ):
         if texts:
             yield f"\n### {title}\n\n"
             yield from fitting((f"- {code(name)}: {text}\n" for name, text in texts), _DETAILS_RESERVE // 3)
@@ -466,7 +483,7 @@ def _findings_table(diagnostics: Sequence[Diagnostic], theme: Theme) -> Iterator
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
-FORMAT_VERSION: Final = "1.6"
+FORMAT_VERSION: Final = "1.7"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -480,6 +497,7 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
         "summary": {
             "changes": len(diff.impacts) + len(diff.objects),
             "nodes": diff.nodes,
+            "nodes_to_drain": diff.nodes_to_drain,
             "pods": diff.pods,
             "pods_are_exact": diff.knows_pods,
         },
@@ -490,6 +508,8 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
                 "class": diff.worst_of(name).value,
                 "nodes": diff.nodes_of(name),
                 "pods": diff.pods_of(name),
+                "nodes_to_drain": diff.nodes_to_drain_of(name),
+                "timeline": list(timeline_of(diff, name)),
                 "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
                 "objects": [
                     {

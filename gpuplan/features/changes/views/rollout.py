@@ -20,37 +20,47 @@ from gpuplan.terminal.plan import sharing_of, sharing_text
 from gpuplan.terminal.syncing import started, windows_text, within
 from gpuplan.terminal.text import Style, Theme, indent, printable, section
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 """A minor step only adds keys; lists are never null or absent."""
 
 
-def shown_rollout(proposal: rollouts.Proposal, format_: str, theme: Theme) -> str:
-    """A proposal as ``table``, ``markdown`` or ``json``."""
+def shown_rollout(proposal: rollouts.Proposal, format_: str, theme: Theme, *, is_written: bool = False) -> str:
+    """Return a proposal as ``table``, ``markdown`` or ``json``; of the table only the first step if it was written."""
     match format_:
         case "json":
             return json_text(rollout_as_data(proposal))
         case "markdown":
             return _markdown(proposal)
         case _:
-            return _page(proposal, theme)
+            return _page(proposal, theme, is_written=is_written)
 
 
 # --- For people --------------------------------------------------------------------------------------------------
 
 
-def _page(proposal: rollouts.Proposal, theme: Theme) -> str:
+def _page(proposal: rollouts.Proposal, theme: Theme, *, is_written: bool) -> str:
     outcome = proposal.outcome
     heading = folded(f"{theme.paint(printable(_heading(proposal)), Style.STRONG)}\n", theme)
     if isinstance(outcome, rollouts.Refusal):
         return heading + folded(_printable_lines(_reasons(outcome)), theme)
-    capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
-    steps = (
-        folded(theme.paint(printable(f"Step {index} of {len(outcome.steps)}: {title}"), Style.STRONG) + "\n", theme)
-        + indent("".join(_block_page(block, theme.indented()) for block in blocks))
-        for index, title, blocks in _instructions(proposal, outcome)
-    )
-    parts = (heading + folded(f"{_summary(outcome)}\n", theme), section("Capacity, in units", capacity, theme), *steps)
-    return "\n".join(part for part in parts if part)
+    if is_written:
+        heading, capacity = "", ""
+    else:
+        heading += folded(f"{_summary(outcome)}\n", theme)
+        capacity = Table(_HEADINGS, list(_capacity_rows(proposal)), right=range(2, 6)).shown(theme.indented())
+    steps = list[str]()
+    for index, title, blocks in _instructions(proposal, outcome):
+        told = [] if is_written and index > 1 else [block for block in blocks if not (is_written and block.is_written)]
+        head = theme.paint(printable(f"{number_of(proposal, index).capitalize()}: {title}"), Style.STRONG)
+        steps.append(folded(f"{head}\n", theme) + indent("".join(_block_page(one, theme.indented()) for one in told)))
+    return "\n".join(part for part in (heading, section("Capacity, in units", capacity, theme), *steps) if part)
+
+
+def number_of(proposal: rollouts.Proposal, index: int) -> str:
+    """Return ``step 3 of 4``, counted from the first step of the rollout."""
+    if proposal.done is None:
+        return f"step {index} of the {len(proposal.edits)} that are left"
+    return f"step {proposal.done + index} of {proposal.done + len(proposal.edits)}"
 
 
 class _Block(NamedTuple):
@@ -156,9 +166,10 @@ _HEADINGS: Final = ("UNIT", "STEP", "BEFORE", "AWAY", "AFTER", "GUARANTEED", "WH
 _WIDTH: Final = 32
 
 
-def _capacity_rows(outcome: rollouts.RolloutPlan) -> Iterator[tuple[str, ...]]:
+def _capacity_rows(proposal: rollouts.Proposal) -> Iterator[tuple[str, ...]]:
     """Unit by unit, one row for each step that takes nodes away."""
-    curve = [(index, level) for index, step in enumerate(outcome.steps, start=1) for level in step.levels]
+    steps = proposal.outcome.steps if isinstance(proposal.outcome, rollouts.RolloutPlan) else ()
+    curve = [(index, level) for index, step in enumerate(steps, (proposal.done or 0) + 1) for level in step.levels]
     for unit in dict.fromkeys(level.unit for _, level in curve):
         levels = [(index, level) for index, level in curve if level.unit == unit]
         most = max(max(level.before, level.after) for _, level in levels)
@@ -186,6 +197,8 @@ def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollo
         take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
         empty = [_Block(words, "") for sync in syncs for words in sync.beginnings]
         empty.append(_Block(take_off, _lines(before), is_typed=True))
+    if left := _left_over(proposal, step):
+        yield _Block("in the same commit, take out what names a unit that the pool no longer hands out", _lines(left))
     if applies_itself:
         yield from empty
     if edit.action is rollouts.Action.REMOVE:
@@ -193,14 +206,14 @@ def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollo
     else:
         verb = "write" if edit.action is rollouts.Action.WRITE else "change in"
         yield _Block(f"{verb} {edit.path}", edit.text, is_written=True)
-    if left := _left_over(proposal, step):
-        yield _Block("in the same commit, take out what the pool hands out no more", _lines(left))
     yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
     if any(sync.applier for sync in syncs):
         yield _Block("when it can sync", _lines([sync.when for sync in syncs]))
     if not applies_itself:
         yield from empty
-    yield _Block("apply in this order", _lines(_apply(proposal, step)), is_typed=True)
+    is_followed = all(sync.applier is not None and sync.applier.is_automatic for sync in syncs)
+    order = "wait for these syncs, in this order" if is_followed else "apply in this order"
+    yield _Block(order, _lines(_apply(proposal, step)), is_typed=True)
     if wait := _wait(proposal, step):
         yield _Block("wait", _lines(wait), is_typed=True)
     if after := _after(proposal, step):
@@ -328,9 +341,12 @@ def _until_merged(plan: Plan) -> list[str]:
 def _sync(plan: Plan, folder: str, applier: Applier | None) -> list[str]:
     if applier is None:
         return [f"kubectl apply --server-side -k out/{plan.cluster.name}/{folder}"]
+    name, is_automatic = applier.name, applier.is_automatic
     if plan.cluster.argocd is not None:
-        return [f"argocd app sync {applier.name}", f"argocd app wait {applier.name} --health"]
-    return [f"flux resume {applier.kind.lower()} {applier.name}"]
+        if is_automatic:
+            return [f"argocd app get {name} --refresh", f"argocd app wait {name} --sync --health"]
+        return [f"argocd app sync {name}", f"argocd app wait {name} --health"]
+    return [f"flux {'reconcile' if is_automatic else 'resume'} {applier.kind.lower()} {name}"]
 
 
 _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
@@ -380,7 +396,7 @@ def _markdown(proposal: rollouts.Proposal) -> str:
     if isinstance(outcome, rollouts.Refusal):
         return start + "".join(f"- {escape(line.strip())}\n" for line in _reasons(outcome))
     parts = [f"{start}{_summary(outcome)}\n"]
-    if rows := list(_capacity_rows(outcome)):
+    if rows := list(_capacity_rows(proposal)):
         headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
         parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
     for index, title, blocks in _instructions(proposal, outcome):
@@ -388,7 +404,7 @@ def _markdown(proposal: rollouts.Proposal) -> str:
             f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
             for name, text, *_ in blocks
         )
-        parts.append(f"### {index}. {escape(title)}\n\n{told}".rstrip("\n") + "\n")
+        parts.append(f"### {number_of(proposal, index).capitalize()}: {escape(title)}\n\n{told}".rstrip("\n") + "\n")
     return "\n".join(parts)
 
 
@@ -406,6 +422,7 @@ def rollout_as_data(proposal: rollouts.Proposal) -> dict[str, Any]:
         "from": sharing_of(outcome.pool),
         "to": sharing_text(outcome.target.sharing),
         "safe": not isinstance(outcome, rollouts.Refusal),
+        "done": proposal.done,
         "steps": [
             {
                 "step": index,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
 import click
 
 from gpuplan.compiler import pipeline
-from gpuplan.compiler.base.diagnostics import GpuplanError, has_errors
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.features.changes import compare, verdict as verdict_of
+from gpuplan.features.changes import Head, compare, verdict as verdict_of
 from gpuplan.features.report.views.page import Follow, report_page, trouble_page
 from gpuplan.terminal import full
 from gpuplan.terminal.session import Terminal, refuse_links, write_named
@@ -55,9 +56,11 @@ class _Made(NamedTuple):
 def _made(terminal: Terminal, clusters: Sequence[str], against: str, follow: Follow | None) -> _Made:
     result = pipeline.validate(terminal.root, clusters)
     diff = compare(terminal.root, clusters, against=against) if against else None
-    text = report_page(result, diff, terminal.out_theme, follow=follow)
-    verdict = full.verdict(result, terminal.err_theme) + (f"{verdict_of(diff)}\n" if diff else "")
-    return _Made(text, verdict, result.is_valid and not (diff and has_errors(diff.findings)))
+    state = Head.find(terminal.root, {base for plan in result.plans for base in plan.cluster.spec.bases})
+    text = report_page(result, diff, terminal.out_theme, follow=follow, state=state)
+    judged = replace(result, diagnostics=(*result.diagnostics, *(diff.findings if diff else ())))
+    verdict = full.verdict(judged, terminal.err_theme) + (f"{verdict_of(diff)}\n" if diff else "")
+    return _Made(text, verdict, judged.is_valid)
 
 
 def _serve(terminal: Terminal, clusters: Sequence[str], against: str, port: int) -> int:

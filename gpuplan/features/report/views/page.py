@@ -16,14 +16,15 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool
-from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
+from gpuplan.features.changes import CLASS_MEANINGS, Diff, Head, diff_as_data
 from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
 from gpuplan.terminal.cuts import PlanPaths
+from gpuplan.terminal.data.evictions import WHEN_EVICTED, WHY_EVICTED
+from gpuplan.terminal.data.palette import PATTERNS
 from gpuplan.terminal.drawing import cuts_figure, guarantees_figure
 from gpuplan.terminal.json_findings import findings_as_data
 from gpuplan.terminal.plan_json import plans_as_data
-from gpuplan.terminal.preemption import WHEN_EVICTED, WHY_EVICTED
-from gpuplan.terminal.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
+from gpuplan.terminal.svg import STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.terminal.text import Theme, printable
 
 MOST_OPEN: Final = 12
@@ -31,15 +32,6 @@ MOST_OPEN: Final = 12
 MOST_ROWS: Final = 40
 MOST_FINDINGS: Final = 200
 _FEW: Final = 4
-
-_SHARING: Final[Mapping[str, str]] = {
-    "exclusive": "whole",
-    "timeSlicing": "time-slicing",
-    "mps": "shares under MPS",
-    "mig": "MIG",
-    "dynamicMig": "MIG on demand",
-    "fraction": "fractions",
-}
 
 
 class Follow(NamedTuple):
@@ -56,8 +48,10 @@ class Row(NamedTuple):
     depth: int
 
 
-def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None) -> str:
-    """All that is known of the clusters of a report; of a ``diff`` too, which leads to it."""
+def report_page(
+    report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None, state: Head | None = None
+) -> str:
+    """Return the page of all that is known of clusters at a ``state``, and of the ``diff`` that leads to it."""
     earlier = () if diff is None or diff.earlier.report is None else diff.earlier.report.plans
     plans = plans_as_data(report.plans)
     documents = {
@@ -87,6 +81,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         follow,
         title=f"GPU report: {joined(names)}" if names else "GPU report",
         trouble=None,
+        state=state,
         plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
@@ -117,6 +112,7 @@ def trouble_page(error: GpuplanError, follow: Follow | None = None) -> str:
         follow,
         title="GPU report",
         trouble=error,
+        state=None,
         plans=plans_as_data(()),
         findings=None,
         diff=None,
@@ -148,7 +144,6 @@ def _rendered(follow: Follow | None, **context: object) -> str:
         most_open=MOST_OPEN,
         most_rows=MOST_ROWS,
         most_findings=MOST_FINDINGS,
-        sharing_words=_SHARING,
         why_evicted=WHY_EVICTED,
         when_evicted=WHEN_EVICTED,
         loudness=_LOUDNESS,

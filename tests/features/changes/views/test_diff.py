@@ -21,7 +21,8 @@ from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, 
 from gpuplan.features.changes.orders import BadOrder, Hazard
 from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.revisions import Revision
-from gpuplan.features.changes.views.diff import CLASS_MEANINGS, LIMIT, class_style, shown_diff
+from gpuplan.features.changes.views.data.classes import CLASS_MEANINGS
+from gpuplan.features.changes.views.diff import LIMIT, class_style, shown_diff
 from gpuplan.terminal.schemas import schema
 from gpuplan.terminal.text import PLAIN, Style, Theme
 from tests.cli.runs import REPOSITORY
@@ -102,7 +103,7 @@ def test_a_page_says_what_is_disturbed_and_how_to_undo_it() -> None:
     assert (
         page(WHOLE)
         == """\
-repartition: 3 changes in 2 clusters, 2 nodes touched, up to 112 pods disturbed
+repartition: 3 changes in 2 clusters, 2 nodes to drain, up to 112 pods disturbed
 from `HEAD` (0123456789ab) to the working tree
 
 Cluster dev
@@ -123,8 +124,38 @@ Cluster prod
               whatever applies `argocd/`
       undo    reverting partitions the same nodes again, which needs them drained again
   metadata  ConfigMap eye/board is changed in monitoring/  policies/pools.yaml:3
+  in time 1. at the merge by itself: `gpu-namespace-prod-lab` and `gpu-namespace-prod-shop`
+          2. then a person starts it, within `0 2 1 7 6` for 4h, UTC: `gpu-partitions-prod-mixed` (drain 2 nodes before)
 """
     )
+
+
+def test_a_timeline_of_one_moment_is_left_out() -> None:
+    plain = an_impact()._replace(appliers=APPLIERS[:1])
+
+    assert "in time" not in page(a_diff(plain))
+    assert json.loads(shown_diff(a_diff(plain), "json", PLAIN))["clusters"][0]["timeline"] == []
+
+
+def test_a_timeline_ends_with_what_waits_for_somebody() -> None:
+    told = page(a_diff(an_impact()._replace(appliers=APPLIERS[:1]), waits=(WAIT,)))
+
+    assert "  in time 1. at the merge by itself: `gpu-namespace-prod-lab`\n" in told
+    assert "          2. until somebody acts: `gpu-workloads-prod-lab`\n" in told
+
+
+def test_nodes_on_which_operator_pods_restart_are_told_apart() -> None:
+    restarts = CHANGE._replace(
+        change_class=ChangeClass.PLUGIN_RESTART,
+        nodes=NodeImpact(5, (), "all-[0-9]+"),
+        needs_drain=False,
+        daemon_sets=("nvidia-device-plugin-daemonset",),
+    )
+    diff = a_diff(an_impact(), an_impact(restarts))
+
+    assert (diff.nodes_to_drain, diff.nodes) == (2, 7)
+    assert ", 2 nodes to drain, 5 other nodes touched, " in page(diff)
+    assert "`gpu-partitions-prod-mixed` (drain 2 nodes before and operator pods restart on 5 nodes)" in page(diff)
 
 
 BAD = BadOrder(
@@ -272,9 +303,10 @@ def test_what_was_said_of_a_pool_is_not_said_again() -> None:
 
     text = page(a_diff(an_impact(), an_impact(other)))
 
-    assert text.endswith(
-        "  admission  Pool `mixed`: the pool hands out other units  policies/pools.yaml:3\n      effect  so\n"
+    told = (
+        "  admission  Pool `mixed`: the pool hands out other units  policies/pools.yaml:3\n      effect  so\n  in time"
     )
+    assert told in text
 
 
 def test_pods_that_are_known_are_named() -> None:
@@ -282,7 +314,7 @@ def test_pods_that_are_known_are_named() -> None:
 
     text = page(a_diff(an_impact(holders=holders)))
 
-    assert text.startswith("repartition: 1 change in 1 cluster, 2 nodes touched, 12 pods disturbed\n")
+    assert text.startswith("repartition: 1 change in 1 cluster, 2 nodes to drain, 12 pods disturbed\n")
     assert "      pods    12\n              `lab/run-0` of tenant `lab` on `mixed-1` holds 1 `1g.10gb`\n" in text
     assert "              `lab/run-8` of tenant `lab` on `mixed-1` holds 1 `1g.10gb`\n              3 more\n" in text
 
@@ -290,7 +322,7 @@ def test_pods_that_are_known_are_named() -> None:
 def test_no_pod_is_an_answer_too() -> None:
     text = page(a_diff(an_impact(holders=())))
 
-    assert "2 nodes touched, 0 pods disturbed\n" in text
+    assert "2 nodes to drain, 0 pods disturbed\n" in text
     assert "      pods    none holds what goes\n" in text
 
 
@@ -331,7 +363,7 @@ def test_the_same_nodes_are_counted_once() -> None:
     again = CHANGE._replace(change_class=ChangeClass.ADMISSION, pods=50)
 
     assert page(a_diff(an_impact(), an_impact(again))).startswith(
-        "repartition: 2 changes in 1 cluster, 2 nodes touched, up to 112 pods disturbed\n"
+        "repartition: 2 changes in 1 cluster, 2 nodes to drain, up to 112 pods disturbed\n"
     )
 
 
@@ -377,7 +409,7 @@ def test_markdown_has_a_table_and_folds_the_rest() -> None:
         == """\
 ## gpuplan: repartition
 
-3 changes in 2 clusters, 2 nodes touched, up to 112 pods disturbed
+3 changes in 2 clusters, 2 nodes to drain, up to 112 pods disturbed
 
 from <code>HEAD</code> (0123456789ab) to the working tree
 
@@ -387,6 +419,13 @@ from <code>HEAD</code> (0123456789ab) to the working tree
 | **repartition** | <code>prod</code> | Pool <code>mixed</code>: layout <code>small</code> becomes <code>large</code>
 | 2 | up to 112 | yes | maybe |
 | **metadata** | <code>prod</code> | <code>ConfigMap eye/board</code> is changed in <code>monitoring/</code> | | | | |
+
+### When it is applied
+
+- <code>prod</code>: 1. at the merge by itself: \
+<code>gpu-namespace-prod-lab</code> and <code>gpu-namespace-prod-shop</code>
+- <code>prod</code>: 2. then a person starts it, within <code>0 2 1 7 6</code> for 4h, UTC: \
+<code>gpu-partitions-prod-mixed</code> (drain 2 nodes before)
 
 <details><summary>quota: Tenant <code>lab</code> in <code>dev</code></summary>
 
@@ -467,7 +506,7 @@ def test_the_contract_is_what_its_schema_says() -> None:
     body = json.loads(shown_diff(diff, "json", PLAIN))
 
     jsonschema.validate(body, strictly(schema("diff")))
-    assert body["summary"] == {"changes": 2, "nodes": 2, "pods": 1, "pods_are_exact": True}
+    assert body["summary"] == {"changes": 2, "nodes": 2, "nodes_to_drain": 2, "pods": 1, "pods_are_exact": True}
     assert body["earlier"] == {"kind": "revision", "name": "HEAD", "commit": COMMIT, "errors": [], "output": None}
     [change] = body["clusters"][0]["changes"]
     assert change["pods"] == {

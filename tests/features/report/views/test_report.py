@@ -21,6 +21,7 @@ from gpuplan.features.report.views.published import Published
 from gpuplan.terminal.json_findings import json_findings
 from gpuplan.terminal.text import PLAIN
 from tests.cli.runs import REPOSITORY, run
+from tests.git import a_repository, commit, git
 
 VOID = {"meta", "link", "br", "rect", "line", "path", "circle", "use", "img"}
 
@@ -88,7 +89,8 @@ def found(document: Any, way: str) -> Any:
 
 def holds(text: str, value: Any) -> bool:
     if isinstance(value, str):
-        return text == value.replace("`", "")
+        is_end = text.startswith("\u2026") and value.endswith(text[1:])
+        return is_end or text == value.replace("`", "")
     if value is None or isinstance(value, bool):
         return text == {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, list):
@@ -210,6 +212,95 @@ def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
     assert (text.count("Before: GPUs"), text.count("After: GPUs")) == (1, 1)
     assert "two-step</dt><dd>in one step it fails or sticks" in text
     assert "layout <code>seven-small</code> is edited" in text
+
+
+RENAMED = {
+    "policies/layouts.yaml": ("name: two-large", "name: two-big"),
+    "policies/pools/partitioned.yaml": ("layout: two-large", "layout: two-big"),
+}
+
+
+def banner(page: str) -> str:
+    """The verdict at the top of a page."""
+    found = re.search(r'<p class="verdict [a-z]+">.*?</p>', page, re.DOTALL)
+    assert found
+    return found[0]
+
+
+def test_the_banner_is_that_of_the_step_too(tmp_path: Path) -> None:
+    text, documents = merge(example_with(tmp_path / "before", "2", {}), example_with(tmp_path / "after", "2", RENAMED))
+
+    assert [finding["code"] for finding in documents["diff"]["findings"]] == ["GPU701"]
+    assert documents["findings"]["summary"]["errors"] == 0
+    assert banner(text).startswith('<p class="verdict error">The step has')
+    assert '<a href="#step">read them</a>. The policies have no errors and no warnings.' in banner(text)
+    assert '<h3 id="step">Findings about the step</h3>' in text
+    assert wrong_values(Page(text).values, documents) == []
+
+
+def test_a_step_without_findings_is_right_with_its_policies(tmp_path: Path) -> None:
+    text, _ = merge(example_with(tmp_path / "before", "2", {}), example_with(tmp_path / "after", "3", {}))
+
+    assert 'verdict clean">The policies and the step are right: no errors, no warnings.</p>' in text
+
+
+def test_windows_are_in_words(example: tuple[str, dict[str, Any]]) -> None:
+    assert ">a person starts it, within Saturdays 02:00-06:00 UTC</span>" in example[0]
+
+
+def test_nodes_have_their_names_or_their_pattern(tmp_path: Path) -> None:
+    pattern, names = "namePattern: gpu-a100-mixed-[0-9]+", "names: [gpu-1, gpu-a100-mixed-2]"
+    edits = {"policies/pools/partitioned.yaml": (pattern, names)}
+    before, after = example_with(tmp_path / "before", "2", {}), example_with(tmp_path / "after", "2", edits)
+
+    text, documents = merge(before, after)
+
+    assert re.search(r'/nodes/names/0">gpu-1</tspan>', text)
+    assert re.search(r'/nodes/names/1">\u202600-mixed-2</tspan>', text)
+    assert re.search(r'/nodes/name_pattern">gpu-a100-production-\[0-9\]\+</tspan>', text)
+    assert wrong_values(Page(text).values, documents) == []
+
+
+# --- The commit --------------------------------------------------------------------------------------------------
+
+
+def head_of(root: Path) -> str:
+    """The line below the title of the page of a platform."""
+    run("report", "-c", "prod", "--output", "page.html", cwd=root)
+    found = re.search(r'<p class="faint">Files at .*?</p>', (root / "page.html").read_text(encoding="utf-8"))
+    return found[0] if found else ""
+
+
+def test_the_head_says_the_commit_and_its_day(tmp_path: Path) -> None:
+    root = a_repository(example_with(tmp_path / "platform", "2", {}))
+    commit(root, "platform")
+    late = re.sub(r"(committer .*>) .*", r"\1 1709278200 -0800", git(root, "cat-file", "commit", "HEAD"))
+    (tmp_path / "commit").write_text(f"{late}\n", encoding="utf-8")
+    digest = git(root, "hash-object", "-w", "-t", "commit", str(tmp_path / "commit"))
+    git(root, "update-ref", "HEAD", digest)
+
+    told = f"Files at commit <code>{digest[:12]}</code> of"
+    assert f'{told} <time datetime="2024-02-29">2024-02-29</time>.</p>' in head_of(root)
+
+    with (root / "policies/prices.yaml").open("a") as file:
+        file.write("# another price\n")
+    assert "2024-02-29</time>, with changes that are not committed.</p>" in head_of(root)
+
+
+def test_a_file_that_is_no_policy_is_no_change(tmp_path: Path) -> None:
+    root = example_with(tmp_path, "2", {})
+    a_repository(root)
+    commit(root, "platform")
+    (root / "policies/notes.txt").write_text("later\n")
+
+    assert "not committed" not in head_of(root)
+
+    (root / "policies/new.yaml").write_text("# nothing yet\n")
+    assert "not committed" in head_of(root)
+
+
+def test_without_git_the_head_names_no_commit(tmp_path: Path) -> None:
+    assert head_of(example_with(tmp_path, "2", {})) == ""
 
 
 def test_a_merge_says_what_it_costs(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE: Final = re.compile(r"``.+?``|`[^`]+`", re.DOTALL)
 _LINK: Final = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 _BLOCK: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)|\n(?=#)|(?<=\|)\n(?=\|)|(?<=\s)\|(?=\s)")
-_END: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_]*[A-Z`0-9])")
+_END: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z`0-9]|gpuplan|kube-|mig-))")
 _GLUE: Final = re.compile(r"\b(?:the|a|an|is|are|of|to|and|or|no|not|for|in|by)\b", re.IGNORECASE)
 """The words that sentences have, and lists of names, patterns and stylesheets have not."""
 _WORD: Final = re.compile(r"[A-Za-z0-9][\w'./:+%-]*")

@@ -4,9 +4,9 @@ python tools/prose.py               # a table of the pages with the most offence
 python tools/prose.py --list docs/  # each offence in a page or a folder
 python tools/prose.py --check       # fail if a limit is passed
 
-A sentence has at most 30 words, begins with none of ``OPENINGS`` unless it is a question, and has fewer than four of
-``PRONOUNS``. Pages of `docs/rules` and `docs/fields` are made of the docstrings of rules and fields. Help, findings and
-errors are read in the code: each text there that is no docstring and has six words.
+A sentence has at most 30 words and fewer than four of ``PRONOUNS``. It begins with none of ``OPENINGS``, unless it is a
+question or begins with the title of a page. Pages of `docs/rules` and `docs/fields` are made of the docstrings of rules
+and fields. Help, findings and errors are read in the code: each text there that is no docstring and has six words.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE: Final = re.compile(r"``.+?``|`[^`]+`", re.DOTALL)
 _LINK: Final = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 _BLOCK: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)|\n(?=#)|(?<=\|)\n(?=\|)|(?<=\s)\|(?=\s)")
-_END: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z`0-9]|gpuplan|kube-|mig-))")
+_END: Final = re.compile(
+    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_[]*(?:[A-Z`0-9]|gpuplan\b))"
+)
 _GLUE: Final = re.compile(r"\b(?:the|a|an|is|are|of|to|and|or|no|not|for|in|by)\b", re.IGNORECASE)
 """The words that sentences have, and lists of names, patterns and stylesheets have not."""
 _WORD: Final = re.compile(r"[A-Za-z0-9][\w'./:+%-]*")
@@ -59,9 +61,9 @@ class Sentence(NamedTuple):
     @property
     def offences(self) -> list[str]:
         words = [word.lower().rstrip(".:") for word in self.words]
-        is_question = self.text.rstrip("\"')*_ ").endswith("?")
+        may_begin = self.text.rstrip("\"')*_ ").endswith("?") or self.text.lstrip("-*+0123456789. ").startswith("[")
         found = ["long"] if len(words) > WORDS else []
-        found += ["opening"] if words and words[0] in OPENINGS and not is_question else []
+        found += ["opening"] if words and words[0] in OPENINGS and not may_begin else []
         return found + (["pronouns"] if sum(word in PRONOUNS for word in words) > 3 else [])
 
 
@@ -73,7 +75,7 @@ def sentences_of(page: Path) -> Iterator[Sentence]:
 def _sentences(page: Path, first: int, text: str) -> Iterator[Sentence]:
     for hidden in (_COMMENT, _FENCE, _INDENTED):
         text = hidden.sub(lambda match: "\n" * match[0].count("\n"), text)
-    text = _LINK.sub(r"\1", _CODE.sub(lambda match: "CODE" + "\n" * match[0].count("\n"), text))
+    text = _LINK.sub(r"[\1]", _CODE.sub(lambda match: "CODE" + "\n" * match[0].count("\n"), text))
     start = 0
     for end in [*(match.span() for match in _BLOCK.finditer(text)), (len(text), len(text))]:
         block, line = text[start : end[0]], text.count("\n", 0, start) + first

@@ -16,6 +16,8 @@ LONG = "Pods wait " + "and wait " * 14 + "here."
         ("What runs is kept.", ["opening"]),
         ("Running pods stay.", []),
         ("What runs here?", []),
+        ("- [What rolls](what-rolls.md): pods that restart.", []),
+        ("- What [rolls](what-rolls.md) is listed.", ["opening"]),
         ("- Whatever Argo CD applies is in Git.", ["opening"]),
         ("| kind | of a pool |\n|---|---|\n| Pool | nodes |\n", ["opening"]),
         ("If it is one that they know, this is no other.", ["pronouns"]),

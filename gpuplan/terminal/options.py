@@ -186,8 +186,8 @@ nodes_option = option(
     multiple=True,
     metavar="FILE",
     section="Input",
-    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of them, or - for stdin,"
-    " whatever else is in it; may be repeated. What they name, and which of them patterns match, are facts then.",
+    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of files, or - for "
+    "stdin; may be repeated. gpuplan then uses the real labels and node names instead of assumptions.",
 )
 crds_option = option(
     "--crds",
@@ -197,8 +197,8 @@ crds_option = option(
     show_envvar=True,
     metavar="DIR",
     section="Input",
-    help="Check custom resources against the CustomResourceDefinitions in this folder first, and against those that"
-    " come with gpuplan where it has none.",
+    help="Check custom resources first against the CustomResourceDefinitions in this folder, then against gpuplan's "
+    "own.",
 )
 findings_option = outputs_option(
     FORMATS,

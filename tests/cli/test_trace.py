@@ -111,7 +111,7 @@ def test_a_path_that_is_not_there_is_trouble(tmp_path: Path) -> None:
         ("\x01\x02", "what is on stdin cannot be read"),
         ("a: [", "what is on stdin cannot be read"),
         ("{", "what is on stdin cannot be read"),
-        ("words", "what is on stdin is no object"),
+        ("words", "stdin has no Kubernetes object"),
         ("- 1", "a list is no object"),
         ('{"kind": "List", "items": [{"kind": "Pod"}]}', "what has `kind` is no object"),
         ('{"kind": "List", "items": [null]}', "an item that is no mapping is no object"),

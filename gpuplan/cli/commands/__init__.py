@@ -131,8 +131,8 @@ def build() -> None:
     "svg",
     "json",
     "yaml",
-    help="A table as wide as the terminal, or with all columns; names as `gpuplan trace` takes them, one on a line;"
-    " tables for a merge request; a picture; or the contract of `gpuplan schema plan`",
+    help="The format: a table, names for `gpuplan trace`, tables for a merge request, a picture, or data of "
+    "`gpuplan schema plan`",
 )
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @option(
@@ -148,8 +148,8 @@ def build() -> None:
     metavar="NODE[:GPU]",
     multiple=True,
     section="Output",
-    help="Instead of the plan, what is left while a node, one of its GPUs, or any node of a pool is away, and which "
-    "guarantees do not hold; may be repeated.",
+    help="Show the plan without a node, one of its GPUs, or any node of a pool, and the guarantees that then fail; "
+    "may be repeated.",
 )
 def show() -> None:
     """Show the resolved plan: pools, capacity, tenants, what is free.

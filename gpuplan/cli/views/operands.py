@@ -67,7 +67,7 @@ _SURPRISES = """\
   `NVIDIADriver/gpuplan-volta`, since the DaemonSet's own name ends in a hash. When the first pool begins, pods that
   hold GPUs are evicted on every node, a few at a time of each NVIDIADriver. With
   `driver.upgradePolicy.autoUpgrade: false` the old driver pods stay until somebody deletes them, and the new driver
-  pods wait. Such a DaemonSet selects nodes by their pool's label: if a node changes its pool, it changes its driver pod.
+  pods wait. Such a DaemonSet selects nodes by their pool's label: a node that changes its pool changes its driver pod.
 
 """
 

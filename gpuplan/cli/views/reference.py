@@ -107,11 +107,11 @@ def schedulers_document() -> str:
         page = f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
         rows.append((concept.title, page, *(_support(concept.capabilities[name]) for name in SCHEDULERS)))
     text = (
-        "This page lists everything that a policy can ask for, and whether each scheduler supports it: **yes**, in part, "
-        "or not at all. *If configured* marks features that need the scheduler's own configuration, a question mark "
-        "features that are not certain.\n\n"
-        "`gpuplan explain scheduler/kueue` prints one scheduler, and `gpuplan show --scheduler kai` compares a cluster's "
-        "scheduler with another one for your policies. A feature that is lost is a finding, or an error with "
+        "This page lists everything that a policy can ask for, and whether each scheduler supports it: **yes**, in "
+        "part, or not at all. *If configured* marks features that need the scheduler's own configuration, a question "
+        "mark features that are not certain.\n\n"
+        "`gpuplan explain scheduler/kueue` prints one scheduler, and `gpuplan show --scheduler kai` compares a "
+        "cluster's scheduler with another one for your policies. A feature that is lost is a finding, or an error with "
         "`onLoss: refuse`.\n\n"
     )
     overview = _table(("Feature", "Field", *(found.title for found in SCHEDULERS.values())), rows)

@@ -105,9 +105,9 @@ Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo C
 work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the scheduler that KAI-Scheduler was made
 from, which is not public. gpuplan assumes that both behave alike.
 
-A pod that is ending keeps its GPUs until it has ended, and no queue counts it. A team therefore gets its guaranteed GPUs
-back when the borrower's grace period ends. `admission.gracePeriod` of the Cluster limits the grace period of pods with
-GPUs, by default to 30 seconds. `allow.gracePeriod` of a Tenant sets another limit for its pods. The same limit
+A pod that is ending keeps its GPUs until it has ended, and no queue counts it. A team therefore gets its guaranteed
+GPUs back when the borrower's grace period ends. `admission.gracePeriod` of the Cluster limits the grace period of pods
+with GPUs, by default to 30 seconds. `allow.gracePeriod` of a Tenant sets another limit for its pods. The same limit
 applies to ending pods that were replaced: use beyond a tenant's limit lasts at most that long. With Kueue, a
 ResourceQuota at `limit` counts ending pods, too.
 

@@ -86,8 +86,8 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
 
     `taintPools: true` gives a taint to each pool that has none which keeps pods off (`PreferNoSchedule` does not). Node
     Feature Discovery puts it on the nodes. With `nodeLabels: external` gpuplan sets no taints at all:
-    `partitions/node-groups.yaml` says which ones a node needs, and whoever makes the nodes sets them. So it is with
-    `nodeLabels: node`, where GPU611 says which.
+    `partitions/node-groups.yaml` says which ones a node needs, and the program that makes the nodes sets them. The same
+    applies to `nodeLabels: node`, and GPU611 lists the taints.
 
     ## Instead
     Write `taintPools: true`; before the merge, `gpuplan diff --pods` lists the pods that do not tolerate the taint.
@@ -108,7 +108,7 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
         yield Finding(
             plan.cluster.at / "nodeLabels",
             f"gpuplan sets no taints on the nodes of {_named(pools)}",
-            label="whoever makes the nodes sets them",
+            label="the program that makes the nodes sets them",
             notes=("without them pods without GPUs of any namespace may fill the nodes",),
             help=f"{_tainting(pools[0])}, and ignore this finding with the reason",
         )

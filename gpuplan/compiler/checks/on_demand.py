@@ -290,8 +290,7 @@ def guarantees_hang_on_placement(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU497", "limits-hang-on-placement", Severity.WARNING)
 def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
-    """What tenants may use beyond their guarantees can leave no place for a guarantee, where partitions are made on
-    demand.
+    """With partitions on demand, units beyond the guarantees may leave no place for a guarantee.
 
     ## Why
     A quota counts the devices of one profile, and knows nothing of what they leave of a GPU. So a tenant that uses its

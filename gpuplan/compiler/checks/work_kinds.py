@@ -173,7 +173,7 @@ def _a(api: Api) -> str:
 
 @check("GPU528", "replica-contradicts-itself")
 def replica_contradicts_itself(plan: Plan) -> Iterator[Finding]:
-    """What a service says of the pods of a replica does not go together.
+    """The fields of a service for the pods of a replica contradict each other.
 
     ## Why
     A replica of one pod has no workers, and nothing to be close to. The replicas of a LeaderWorkerSet are called by its

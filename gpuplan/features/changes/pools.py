@@ -160,8 +160,8 @@ _OTHER_DRIVER: Final = (
 )
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 _MPS_BEGINS: Final = (
-    "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
-    "already, which starts no process more: pods that hold GPUs must end first"
+    "the MPS daemons there leave each GPU to their server, which cannot start while another process has the GPU: "
+    "pods that hold GPUs must end first"
 )
 
 
@@ -395,9 +395,8 @@ def _made_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
         "mig-manager leaves, and the driver for DRA removes the partitions that no claim holds, as it starts with its "
         f"gate `DynamicMIG`: pods on {nodes_of(moved.nodes)} that hold GPUs must end first"
         if begins
-        else "mig-manager comes back and sets up the GPUs, which fails where pods hold partitions: pods on "
-        f"{nodes_of(moved.nodes)} that hold GPUs must end, and the driver for DRA start without its gate `DynamicMIG`, "
-        "first",
+        else "mig-manager comes back and sets up the GPUs, which fails if pods hold partitions: first end pods on "
+        f"{nodes_of(moved.nodes)} that hold GPUs, and start the driver for DRA without its gate `DynamicMIG`",
         "reverting is the same the other way round, and needs the nodes drained again",
         nodes=moved.nodes,
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
@@ -709,8 +708,8 @@ def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         effect = "pods that do not tolerate it are evicted at once"
     elif closes:
         effect = (
-            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
-            "included; those there stay until they end"
+            "new pods that do not tolerate it do not run on the nodes, even of DaemonSets and of other namespaces; "
+            "running pods stay until they end"
         )
     if gone or come:
         place = next((taint.at for taint in come if taint.is_default), None)

@@ -507,7 +507,7 @@ def test_who_reaches_a_service_from_outside_is_told() -> None:
     moved = change(edits.route_a_service, edits.route_by_another_gateway, "Workload", "embeddings")
 
     assert routed.effect == "it is reached from outside as `embeddings.example.com/`; nothing that runs is disturbed"
-    assert moved.what == "what leads to it on the cluster is another one"
+    assert moved.what == "another object leads to it on the cluster"
 
 
 def test_how_nodes_are_chosen_is_said_in_the_words_of_the_pool() -> None:

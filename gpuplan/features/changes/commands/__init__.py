@@ -72,7 +72,7 @@ def diff() -> None:
 
 @verb("retaining")
 @cluster_option
-@against_option("What the cluster is at: a Git revision, or a folder with a platform", "HEAD")
+@against_option("The state of the cluster: a Git revision, or a folder with a platform", "HEAD")
 @nodes_option
 @option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
 @option(
@@ -123,8 +123,8 @@ def retain() -> None:
     multiple=True,
     metavar="FILE",
     section="Input",
-    help="Nodes as `kubectl get nodes -o json` (or yaml) lists them, whatever else is in it, or a name a line: a file,"
-    " a folder of them, or - for stdin; may be repeated [default: the pool's names].",
+    help="Nodes, from `kubectl get nodes -o json` (or yaml), or one name a line: a file, a folder of files, or - "
+    "for stdin; may be repeated [default: the pool's names].",
 )
 @option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="How many nodes go together at most.")
 @option(

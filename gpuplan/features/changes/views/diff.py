@@ -108,7 +108,7 @@ def notes(diff: Diff) -> Iterator[str]:
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
     elif _has_errors(diff):
-        yield "what has errors is left out"
+        yield "parts with errors are not compared"
 
 
 def _has_errors(diff: Diff) -> bool:
@@ -304,18 +304,23 @@ _LABEL: Final = 8
 
 CLASS_MEANINGS: Final[Mapping[ChangeClass, str]] = {
     ChangeClass.NONE: "nothing that is applied differs",
-    ChangeClass.METADATA: "what people and programs read differs; nothing obeys it",
-    ChangeClass.QUOTA: "what there is to hand out, or what a team may have of it, differs; what runs goes on",
-    ChangeClass.PLUGIN_RESTART: "pods of the GPU Operator restart; those that hold GPUs go on, new ones may wait",
-    ChangeClass.ADMISSION: "what may be created or scheduled differs; what runs goes on",
-    ChangeClass.TAINT: "nodes that took any pod get a taint: pods that do not tolerate it come no more",
-    ChangeClass.PREEMPTION_ORDER: "who evicts whom differs: pods may be evicted that would have stayed",
+    ChangeClass.METADATA: "only texts for people and programs differ; no behaviour changes",
+    ChangeClass.QUOTA: "the units to hand out or the quotas of teams differ; running pods stay",
+    ChangeClass.PLUGIN_RESTART: "pods of the GPU Operator restart; pods that hold GPUs keep running, new pods may wait",
+    ChangeClass.ADMISSION: "the objects that may be created or scheduled differ; running pods stay",
+    ChangeClass.TAINT: "nodes that took any pod get a taint: new pods that do not tolerate it are not scheduled there",
+    ChangeClass.PREEMPTION_ORDER: "the order of evictions differs: pods may be evicted that would have stayed",
     ChangeClass.REPARTITION: "GPUs are set up again, or their driver is: pods that hold them must end first",
-    ChangeClass.RECREATE: "a field that cannot be changed, changes: an object or pods are made once more; or pods end",
-    ChangeClass.TWO_STEP: "in one step it fails or sticks: something is removed that is still in use",
-    ChangeClass.DESTRUCTIVE: "what runs or is stored loses what it stands on, and reverting does not bring it back",
+    ChangeClass.RECREATE: (
+        "a field changes that cannot be changed in place: an object or pods must be deleted and created again; "
+        "or pods end"
+    ),
+    ChangeClass.TWO_STEP: "in one step the change fails or hangs: it removes something that is still in use",
+    ChangeClass.DESTRUCTIVE: (
+        "running pods or stored data lose an object that they depend on, and a revert does not restore it"
+    ),
 }
-"""For who has not read `docs/how-to/review-a-change.md`, which says more."""
+"""Short meanings; `docs/how-to/review-a-change.md` has the long meanings."""
 
 
 def class_style(change_class: ChangeClass) -> Style:

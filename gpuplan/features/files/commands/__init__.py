@@ -31,8 +31,8 @@ from gpuplan.terminal.verbs import completing, option, verb
     default="",
     metavar="VERSION",
     section="Input",
-    help="Judge values of the GPU Operator's chart by this release, such as v26.7.0 [default: the one that is named"
-    " beside them, else any that is known].",
+    help="Judge values of the GPU Operator's chart by this release, such as v26.7.0 [default: the release named "
+    "beside them, else any known release].",
 )
 @crds_option
 @findings_option

@@ -56,7 +56,7 @@ def drift() -> None:
     default="",
     metavar="NAME",
     section="Input",
-    help="What the cluster is called [default: as gpuplan's own objects in the dump say].",
+    help="The cluster's name [default: as gpuplan's own objects in the dump say].",
 )
 @option("--commands", is_flag=True, section="Mode", help="Print the commands of kubectl that collect a dump, and end.")
 @option("--dry-run", is_flag=True, section="Mode", help="Print the policies, and write nothing.")

@@ -82,15 +82,15 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     type=_Objective(OBJECTIVES),
     default="gpus",
     section="Input",
-    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
+    help="The goal: fewest GPUs, fewest repartitioned nodes, or lowest price [default: gpus].",
 )
 @option(
     "--basis",
     type=click.Choice(BASES),
     default="guaranteed",
     section="Input",
-    help="What teams ask for that no file names: what their quotas guarantee, the limits of these, or what their "
-    "workloads run [default: guaranteed].",
+    help="The demand of teams that no file names: the guarantees of their quotas, the limits of their quotas, or "
+    "their workloads [default: guaranteed].",
 )
 @option("--tolerance", hidden=True, expose_value=False, callback=_refuse_tolerance)
 @option(
@@ -100,7 +100,7 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     callback=_read_percentile,
     metavar="NUMBER",
     section="Input",
-    help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",
+    help=f"Plan for this percentile of measured use [default: {PERCENTILE:g}].",
 )
 @option(
     "--margin",
@@ -108,7 +108,7 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     metavar="PERCENT",
     section="Input",
     callback=_read_margin,
-    help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
+    help=f"Add this much to the percentile of measured use [default: {MARGIN}].",
 )
 @option(
     "--may-cut-guarantees",

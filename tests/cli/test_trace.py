@@ -108,9 +108,9 @@ def test_a_path_that_is_not_there_is_trouble(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "there is no object on stdin"),
-        ("\x01\x02", "what is on stdin cannot be read"),
-        ("a: [", "what is on stdin cannot be read"),
-        ("{", "what is on stdin cannot be read"),
+        ("\x01\x02", "cannot read stdin"),
+        ("a: [", "cannot read stdin"),
+        ("{", "cannot read stdin"),
         ("words", "stdin has no Kubernetes object"),
         ("- 1", "a list is no object"),
         ('{"kind": "List", "items": [{"kind": "Pod"}]}', "what has `kind` is no object"),

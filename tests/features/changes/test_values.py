@@ -412,11 +412,11 @@ def test_of_another_kind_of_object_no_number_leaves() -> None:
 
 
 def test_what_keda_leaves_idle_stays_so() -> None:
-    goes = "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales "
-    goes += "until the next sync makes one again"
+    goes = "KEDA's HorizontalPodAutoscaler is deleted with its ScaledObject, and nothing scales "
+    goes += "until the next sync creates a HorizontalPodAutoscaler"
     idle, _ = _scaled(edits.let_keda_scale_to_zero, edits.scale_without_keda)
     busy, _ = _scaled(edits.let_keda_keep_one, edits.scale_without_keda)
-    assert idle.startswith("where it is idle it stays at 0 pods")
+    assert idle.startswith("an idle service stays at 0 pods")
     assert "kubectl scale -n small-inference deployment/embeddings --replicas=1" in idle
     assert idle.endswith(goes)
     assert busy == goes

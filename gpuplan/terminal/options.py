@@ -156,8 +156,8 @@ kustomize_option = option(
     show_envvar=True,
     metavar="PATH|off",
     section="Input",
-    help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
-    " checked; off for none [default: whichever is on the path].",
+    help="The kustomize or kubectl that builds hand-written Components, so that gpuplan can check their objects; "
+    "off for none [default: from the path].",
 )
 T = TypeVar("T")
 
@@ -202,7 +202,8 @@ crds_option = option(
 )
 findings_option = outputs_option(
     FORMATS,
-    f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps its own",
+    f"The format of findings: {', '.join(FORMATS)}. With =FILE they go to a file, and the "
+    "terminal still shows the default format",
     envvar="GPUPLAN_OUTPUT_FORMAT",
     show_envvar=True,
 )

@@ -27,8 +27,8 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 def init() -> None:
     """Write a small starter platform.
 
-    It is commented, and validates and builds as it stands. No file is ever overwritten: a README.md, a .gitattributes
-    and settings of an editor that are there stay, and where there are policies or overlays already nothing is written.
+    The platform has comments, is valid, and can be built at once. gpuplan overwrites no file: an existing README.md,
+    .gitattributes and editor settings stay. If policies or overlays exist, gpuplan writes nothing.
 
     \b
       gpuplan init .
@@ -39,8 +39,8 @@ def init() -> None:
 @verb("validating")
 @options.cluster_option
 @options.against_option(
-    "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
-    " way, though both ends are right"
+    "Also check the change from this revision, or from the platform in this folder: it may fail half-way, even if "
+    "both states are valid"
 )
 @options.nodes_option
 @options.crds_option
@@ -51,7 +51,7 @@ def init() -> None:
 def validate() -> None:
     """Prove the policies against the hardware and the controllers.
 
-    One run reports everything that it can find. Nothing is written and no cluster is asked.
+    One run reports all errors that it can find. gpuplan writes nothing, and connects to no cluster.
 
     \b
       gpuplan validate
@@ -71,14 +71,14 @@ def validate() -> None:
     "--retain",
     is_flag=True,
     section="Mode",
-    help="First write what must outlive the change since HEAD, as `gpuplan retain --write` does.",
+    help="First write Retained documents for the change since HEAD, as `gpuplan retain --write` does.",
 )
 @option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
 @option(
     "--prune-clusters",
     is_flag=True,
     section="Mode",
-    help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
+    help="Delete the files of removed clusters, or most files of a cluster; on a terminal gpuplan asks first.",
 )
 @options.crds_option
 @options.kustomize_option
@@ -90,8 +90,8 @@ def validate() -> None:
 def build() -> None:
     """Compile the policies into kustomize folders below out/.
 
-    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
-    files are all deleted unasked.
+    gpuplan writes nothing if the policies have errors. It does not change files that it did not write, and asks before
+    it deletes all files of a cluster.
 
     \b
       gpuplan build
@@ -110,8 +110,8 @@ def build() -> None:
     multiple=True,
     section="Selection",
     shell_complete=completing(options.pool_names),
-    help="Only pools of this name, in which * and ? stand for others, with the tenants and workloads there; may be"
-    " repeated [default: all].",
+    help="Only pools of this name (* and ? are wildcards), with their tenants and workloads; may be repeated "
+    "[default: all].",
 )
 @option(
     "--tenant",
@@ -120,8 +120,8 @@ def build() -> None:
     multiple=True,
     section="Selection",
     shell_complete=completing(options.tenant_names),
-    help="Only tenants of this name, and those that are part of them, with their pools, workloads, and who evicts whom;"
-    " may be repeated [default: all].",
+    help="Only tenants of this name, and their parts, with their pools, workloads and evictions; may be repeated "
+    "[default: all].",
 )
 @format_option(
     "table",
@@ -139,7 +139,7 @@ def build() -> None:
     "--scheduler",
     type=click.Choice(options.SCHEDULERS),
     section="Output",
-    help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
+    help="Instead of the plan, compare the cluster's scheduler with this scheduler (`gpuplan schema comparison`).",
 )
 @option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
 @option(
@@ -154,8 +154,8 @@ def build() -> None:
 def show() -> None:
     """Show the resolved plan: pools, capacity, tenants, what is free.
 
-    Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
-    exit code is then 1.
+    If a cluster's policies have errors, the plan shows the parts without errors. The errors go to stderr, and the exit
+    code is 1.
 
     \b
       gpuplan show --cluster prod
@@ -182,9 +182,7 @@ def explain() -> None:
 
 @verb("explaining")
 @click.argument("gpu", required=False, shell_complete=completing(options.gpu_models))
-@format_option(
-    "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"
-)
+@format_option("table", "svg", "json", help="A table, a picture of each layout of one model, or data for programs")
 def catalog() -> None:
     """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
 
@@ -200,7 +198,7 @@ def catalog() -> None:
 def rules() -> None:
     """List the rules.
 
-    `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
+    `gpuplan explain CODE` shows the meaning of a rule, its reason, and what to write instead.
     """
 
 

@@ -17,21 +17,22 @@ from gpuplan.terminal.verbs import completing, option, verb
     metavar="MODEL",
     section="Input",
     shell_complete=completing(gpu_models),
-    help="Judge partitions on this model, as `gpuplan catalog` calls it; may be repeated [default: whichever fits].",
+    help="Check partitions on this GPU model, by its name in `gpuplan catalog`; may be repeated "
+    "[default: any model that fits].",
 )
 @option(
     "--kubernetes",
     default="",
     metavar="VERSION",
     section="Input",
-    help="Judge objects by the schemas of this minor version, such as 1.34 [default: the newest that is known].",
+    help="Check objects by the schemas of this minor version, such as 1.34 [default: the newest known version].",
 )
 @option(
     "--operator",
     default="",
     metavar="VERSION",
     section="Input",
-    help="Judge values of the GPU Operator's chart by this release, such as v26.7.0 [default: the release named "
+    help="Check values of the GPU Operator's chart by this release, such as v26.7.0 [default: the release named "
     "beside them, else any known release].",
 )
 @crds_option
@@ -40,10 +41,10 @@ from gpuplan.terminal.verbs import completing, option, verb
 def check() -> None:
     """Judge files of others as they are, without a platform.
 
-    Files of the MIG manager and of the device plugin, alone, in ConfigMaps or in values of the GPU Operator's chart,
-    ClusterPolicies, quotas, LimitRanges, queues of Kueue and KAI-Scheduler, NodeFeatureRules and workloads: by the
-    rules by which `gpuplan validate` judges those beside a platform. Folders are read whole, and `-` is stdin. Whether
-    `out/` is current is another question: `gpuplan build --check`.
+    gpuplan applies the rules of `gpuplan validate` to files of the MIG manager and of the device plugin, alone, in
+    ConfigMaps or in values of the GPU Operator's chart. It also checks ClusterPolicies, quotas, LimitRanges, queues of
+    Kueue and KAI-Scheduler, NodeFeatureRules and workloads. FILE may be a folder, or `-` for stdin. To check whether
+    `out/` is current, use `gpuplan build --check`.
 
     \b
       gpuplan check mig-parted.yaml --gpu A100-80GB

@@ -12,14 +12,14 @@ from gpuplan.terminal.verbs import format_option, verb
 @click.argument("target")
 @click.argument("path", default="")
 @cluster_option
-@format_option("table", "json", "yaml", help="A table for people, or the contract of `gpuplan schema trace`")
+@format_option("table", "json", "yaml", help="A table, or data of `gpuplan schema trace`")
 def trace() -> None:
     """Show where a value comes from, or what depends on a line.
 
-    TARGET is a file below out/, or a line of one; an object; a line of a policy, or a document: PATH is a field in it.
-    With - objects are read from stdin, as kubectl prints them, and compared with what is written for them. Of what is
-    written each value is shown with the lines that it comes from, of a policy what depends on it, with what applies
-    that.
+    TARGET is a file below out/ or its line, an object, a line of a policy, or a document; PATH is a field in the object
+    or document. With -, gpuplan reads objects of kubectl from stdin, and compares them with out/. For a value in out/,
+    gpuplan shows the lines that it comes from. For a line of a policy, gpuplan shows the values that depend on it, and
+    the Applications that sync them.
 
     \b
       gpuplan trace out/prod/scheduling/priorityclass-training.yaml:5

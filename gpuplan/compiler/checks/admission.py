@@ -264,13 +264,13 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
     What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
     count it, nor any resource whose name begins with it.
 
-    Names with `nvidia.com/` are those of GPUs and of what connects them, but for what NVIDIA's network operator is told
-    to call its cards, such as `nvidia.com/hostdev`: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch` and names in
-    capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's memory.
+    Names with `nvidia.com/` belong to GPUs and their connections: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch`
+    and names in capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's
+    memory. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`, are an exception.
 
-    The kubelet takes no name from a device plugin that has `kubernetes.io/` in it, or that begins with `requests.` as
-    quotas do (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes): a quota would
-    count something else.
+    The kubelet accepts no name of a device plugin with `kubernetes.io/` in it, or with `requests.` at its beginning
+    (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes). Keys of quotas begin
+    with `requests.`, so a quota would count another resource.
 
     ## Instead
     Name the resource of the network's device plugin, such as `rdma/hca_shared_devices_a`. GPUs are granted by `quotas`.

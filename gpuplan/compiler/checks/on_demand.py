@@ -70,10 +70,10 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     ([#1092](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/1092)) and tries to switch MIG on an A100,
     which takes a reset; v0.4.0 does neither ([#1018](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/pull/1018)).
 
-    From Hopper on the driver switches MIG on when the first partition of a GPU is claimed. An Ampere GPU does so only
-    by a reset, which the driver does not make: where MIG is off it publishes whole GPUs and no partition
-    (`isDynamicMIGCapable` in `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager, which could, stays away from these nodes:
-    it would dissolve what the driver makes. A note reminds of it.
+    From Hopper on the driver switches MIG on when the first partition of a GPU is claimed. An Ampere GPU needs a reset,
+    which the driver does not do: if MIG is off, it publishes whole GPUs and no partition (`isDynamicMIGCapable` in
+    `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager could do the reset, but does not run on these nodes, because it
+    would dissolve the driver's partitions. A note reminds of the reset.
 
     ## Instead
     Switch the gate on in the API server, the scheduler and the controllers, and say so with `dra:

@@ -319,10 +319,10 @@ def not_kept_by_kserve(plan: Plan) -> Iterator[Finding]:
     name is a label of its pods, `isvc.<name>-predictor`, of at most 63 characters. A Deployment counts as failed after
     ten minutes without progress, however long a container may take to start.
 
-    Labels and annotations of an InferenceService are those of its pods as well, but for five annotations
-    (`buildObjectMeta` in `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, v0.20.0): KServe recreates
-    all pods when one changes, and `gpuplan diff` says so. Argo CD and Flux mark what they sync in the same way: where
-    one of them takes over an InferenceService that is there, its pods are recreated once.
+    KServe copies labels and annotations of an InferenceService to its pods, except for five annotations
+    (`buildObjectMeta` in `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, v0.20.0). A change of a
+    label or annotation recreates all pods, as `gpuplan diff` reports. Argo CD and Flux mark what they sync in the same
+    way: where one of them takes over an InferenceService that is there, its pods are recreated once.
 
     ## Instead
     Write what the help names, or leave `kind` out: gpuplan's own Deployment keeps all of it.

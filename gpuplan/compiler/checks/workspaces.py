@@ -46,10 +46,10 @@ def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
         if work.idle:
             yield from _unread(workload)
         for field, index, setting in overruling(workload) if work.idle and _is_jupyter(workload) else ():
-            fact = f"says its own `{setting}`, which wins over" if setting else "has Jupyter read another file than"
+            fact = f"sets `{setting}`, which overrides" if setting else "makes Jupyter read another file than"
             yield Finding(
                 workload.at / field / index,
-                f"the command line of `{workload.name}` {fact} the one that ends it when it is idle",
+                f"the command line of `{workload.name}` {fact} gpuplan's file that ends idle workspaces",
                 label="wins over the file" if setting else "read in its place",
                 related=(Label(workload.work_at / "idle", "is said in that file"),),
                 help="leave one of the two out"

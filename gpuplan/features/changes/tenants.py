@@ -243,7 +243,7 @@ def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             *of(step.after, new, new.at / "timeLimits"),
             ChangeClass.ADMISSION,
             f"time of its work: {'; '.join(texts)}",
-            "it holds for what is submitted once Run:ai is told; what was before keeps its times",
+            "it applies to work that is submitted after Run:ai has the new value; earlier work keeps its times",
         )
 
 
@@ -265,7 +265,7 @@ def _class_added(step: Step, new: PriorityClass) -> Iterator[Change]:
         *of(step.after, new),
         ChangeClass.PREEMPTION_ORDER,
         f"priority class with the value {new.spec.value} is added{_whose(step.after, new)}",
-        "pods that name it go before those of lower classes" + (", and evict them" if new.spec.preempts else ""),
+        "pods that name it come before pods of lower classes" + (", and evict them" if new.spec.preempts else ""),
     )
 
 

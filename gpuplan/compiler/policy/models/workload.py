@@ -271,8 +271,8 @@ class Inference(Model):
 
     kind: Annotated[ServingKind, Field(strict=False), ESSENTIAL] = ServingKind.DEPLOYMENT
     """The object that makes its pods. `InferenceService`: KServe makes the Deployment, in its mode without Knative, and
-    Services and routes stay as they are. It needs KServe v0.14, v0.15.1 or newer: other releases reduce a service to
-    one pod when it changes, or hold it at `minReplicas`. The cluster's `apis` must name KServe.
+    Services and routes stay as they are. It needs KServe v0.14, v0.15.1 or newer: other releases reduce a changed
+    service to one pod, or hold it at `minReplicas`. The cluster's `apis` must name KServe.
     """
     replicas: Annotated[Positive, Words("pods")] = 1
     """The number of replicas; each has `podsPerReplica` pods. With `autoscaling` the load decides."""
@@ -448,7 +448,7 @@ class Workspace(Model):
     do not read it. Absent, it may be idle for any time.
     """
     run_time: texts.PositiveDuration | None = None
-    """The time that it may run, such as `12h`; it is ended after that time even if it is busy. Absent, for any time."""
+    """The longest run time, such as `12h`, after which the workspace ends even if it is busy. Absent, for any time."""
     storage: Storage | None = None
     """A volume of its own, which stays when the program ends."""
 

@@ -241,8 +241,8 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
     A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
     uses it; its size may grow where its StorageClass has `allowVolumeExpansion`. Kueue keeps a ResourceFlavor while a
-    ClusterQueue names it, and a Topology while a ResourceFlavor does: take the pool's quotas away in a commit before,
-    and give them back in one after.
+    ClusterQueue names it, and a Topology while a ResourceFlavor names it. Remove the pool's quotas in an earlier
+    commit, and add them again in a later commit.
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():

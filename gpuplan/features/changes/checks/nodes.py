@@ -89,11 +89,11 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout is edited while nodes are divided by it.
 
     ## Why
-    The entry of a layout in the MIG manager's file is named after what the layout says, so an edit makes another entry,
-    and the old one is gone; so it is where a layout no longer says what its entry is called (`configName`). Nodes name
-    the old one until their label moves, which is as late as somebody approves it.
-    Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
-    more before the label changes; a node that reboots meanwhile comes back without its partitions.
+    The entry of a layout in the MIG manager's file is named after the layout's content. An edit, or a removed
+    `configName`, makes a new entry and removes the old entry. Nodes name the old entry until their label changes, which
+    may wait for a person's approval. Until then the MIG manager of a node that restarts finds no such entry, calls the
+    node `failed` and does nothing more before the label changes; a node that reboots meanwhile comes back without its
+    partitions.
 
     Without `--nodes` gpuplan assumes that nodes name the entry. With `--nodes` the finding lists the nodes that name
     it, and there is no finding if no node does.
@@ -304,10 +304,10 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
-    Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
-    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it
-    hand out no GPUs until the label goes, too, and from operator v26.3 on whole ones at once. Where GPUs are whole,
-    and where others label nodes that have no partitions, it is a warning.
+    Without a label nodes that share their GPUs hand out whole GPUs, beside pods that have a share. If you remove a
+    pool, the GPU Operator's sync removes its device plugin's configuration. Nodes whose label names it hand out no GPUs
+    until the label is removed, too; from operator v26.3 on they hand out whole GPUs at once. The finding is a warning
+    if GPUs are whole, or if others label nodes without partitions.
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of

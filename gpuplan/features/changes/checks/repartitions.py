@@ -230,16 +230,16 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     """During the change, nodes offer resources that belong to neither the old nor the new state.
 
     ## Why
-    What a node's labels name is in files of the GPU Operator, and these are synced by themselves. The device plugin's
-    file of a pool is called as the pool. With another content under that name nodes find it by the label that they have
-    already, as soon as the change is merged; the partitions follow with another label, as late as somebody approves it.
-    In between a new file holds for old partitions. From time-slicing to MIG, whole GPUs are handed out beside pods that
-    share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
-    `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
+    A node's labels name entries in files of the GPU Operator, and Argo CD syncs these files separately. The device
+    plugin's file of a pool has the pool's name. If its content changes, nodes find the new content by their existing
+    label as soon as the change is merged. The partitions follow with another label, which may wait for a person's
+    approval. In between, a new file applies to old partitions. From time-slicing to MIG, whole GPUs are handed out
+    beside pods that share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole
+    (`buildGPUDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
 
     The label comes first if a person syncs in that order, or if Argo CD syncs the pool by itself
-    (`approval: automatic`) without a root: it applies a rule in seconds, and a new file in minutes. Flux waits for the
-    operator's files.
+    (`approval: automatic`) without a root. Argo CD applies a rule in seconds, and a new file in minutes. Flux waits for
+    the operator's files.
 
     A new key that is not there yet is reported by GPU738: from operator v26.3 on nodes hand out GPUs without sharing or
     dividing them until the key comes.

@@ -23,6 +23,69 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-
 _PIN = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?==(\S+)", re.MULTILINE)
 
 
+_INSTALLER = re.compile(
+    r"\b(?:(?:pip3?|pipx|conda|mamba|brew|apt|apt-get) (?:install|download|upgrade|inject)|pipx run|uvx|uv add"
+    r"|uv tool (?:install|run|upgrade)|(?:poetry|pdm) add)(?P<words>\s[^`;|&\n]*)"
+)
+_BY_NAME = re.compile(r"[\"']?gpuplan(?:\[[^\]]*\])?(?:[=<>~!]=\S*)?[\"',.)]*")
+_PINNED = re.compile(r"\bgpuplan(?:\[[^\]]*\])?[=<>~!]=\s*[0-9]|GPUPLAN_PACKAGE[:=]\s*[\"']?gpuplan\b")
+
+
+def installs_by_name(line: str) -> bool:
+    """Whether a line has an index say what gpuplan is."""
+    commands = [match["words"].split() for match in _INSTALLER.finditer(line)]
+    return _PINNED.search(line) is not None or any(
+        _BY_NAME.fullmatch(word) and not {"--spec", "--from"} & {*words} for words in commands for word in words
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install gpuplan",
+        "run `pip install 'gpuplan[solver]'`",
+        "python -m pip install -q --upgrade gpuplan.",
+        "pipx install gpuplan",
+        "pipx run gpuplan version",
+        "uvx gpuplan validate",
+        "uv tool install gpuplan",
+        "such as gpuplan==0.1.0",
+        "GPUPLAN_PACKAGE: gpuplan # by default",
+    ],
+)
+def test_an_installation_by_name_is_seen(line: str) -> None:
+    assert installs_by_name(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pipx install .",
+        "pipx install 'git+https://git.example.com/gpuplan@v0.1.0'",
+        "pipx run --spec . gpuplan version  # or: uvx --from . gpuplan version",
+        "pip install -e . && gpuplan version",
+    ],
+)
+def test_an_installation_from_a_checkout_or_a_repository_is_none_by_name(line: str) -> None:
+    assert not installs_by_name(line)
+
+
+def test_nothing_installs_gpuplan_by_its_name() -> None:
+    """The name is not ours on any index, so a package there may be anybody's."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout
+    paths = [REPOSITORY / name for name in listed.decode().split("\0") if name]
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
+    del texts[Path(__file__).resolve()]
+
+    assert {
+        f"{path.relative_to(REPOSITORY)}:{number}"
+        for path, text in texts.items()
+        if "gpuplan" in text
+        for number, line in enumerate(text.splitlines(), 1)
+        if "gpuplan" in line and installs_by_name(line)
+    } == set()
+
+
 def build(source: Path, into: Path) -> tuple[Path, Path]:
     """The sdist and the wheel of a folder."""
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(into)], cwd=source, check=True, timeout=120)

@@ -105,7 +105,7 @@ def with_contact(page: str, contact: str) -> str:
 
 def with_doors(page: str, doors: Sequence[Mapping[str, Any]]) -> str:
     """The page with a row for each thing that gpuplan does outside of its process, between its marks."""
-    rows = ["| What | Where in the code | Commands | Why and how |", "|---|---|---|---|"]
+    rows = ["| Access | Place in the code | Commands | Purpose and limits |", "|---|---|---|---|"]
     for door in doors:
         places = ", ".join(f"`{_source_of(module)}`" for module in door["modules"])
         names = ", ".join(f"`{name}`" for name in door["commands"]) or "any"

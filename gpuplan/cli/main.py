@@ -20,43 +20,41 @@ TROUBLE = 2
 INTERRUPTED = 130
 
 _SECTIONS = {
-    "Work on a platform": {
+    "Commands": {
         "init": ("cli", "Write a small starter platform."),
-        "validate": ("cli", "Prove the policies against the hardware and the controllers."),
-        "build": ("cli", "Compile the policies into kustomize folders below out/."),
-        "show": ("cli", "Show the resolved plan: pools, capacity, tenants, what is free."),
-        "report": ("features.report", "Draw the platform as one HTML page, for a browser or for paper."),
+        "validate": ("cli", "Check the policies against the hardware and the controllers."),
+        "show": ("cli", "Show the pools, the tenants and the free units."),
+        "build": ("cli", "Write the policies as kustomize folders to out/."),
+        "diff": ("features.changes", "Show what a change disturbs, and how to undo it."),
+        "rollout": ("features.changes", "Plan how a pool changes its sharing, node by node."),
+        "report": ("features.report", "Draw the platform as one HTML page."),
+        "explain": ("cli", "Explain a rule, a field, a GPU model or a scheduler."),
+    },
+    "More": {
         "trace": ("features.tracing", "Show where a value comes from, or what depends on a line."),
-        "diff": ("features.changes", "Show what a change disturbs: nodes, pods, quotas, and how to undo it."),
-        "drift": ("features.live", "Show what runs otherwise than the policies say."),
-        "pack": ("features.packing", "Compute how GPUs are best cut for a demand, as a patch of policies."),
-        "retain": ("features.changes", "Write what must outlive a change of the policies."),
-        "rollout": ("features.changes", "Plan how a pool gets another sharing, node by node."),
-    },
-    "Look at files of others": {
-        "check": ("features.files", "Judge files of others as they are, without a platform."),
-        "import": ("features.live", "Make policies of a cluster that runs."),
-    },
-    "Ask": {
-        "explain": ("cli", "Explain a rule, a field, a GPU or a scheduler."),
-        "catalog": ("cli", "List the GPU models, the platform's own too, or one's MIG profiles and layouts."),
+        "drift": ("features.live", "List where the cluster differs from the policies."),
+        "pack": ("features.packing", "Compute how to partition the GPUs for a demand."),
+        "import": ("features.live", "Write policies from what a cluster runs."),
+        "check": ("features.files", "Check manifests and MIG files without a platform."),
+        "retain": ("features.changes", "Keep definitions that nodes or queues still use after a change."),
+        "catalog": ("cli", "List the GPU models, or the partitions of one model."),
         "rules": ("cli", "List the rules."),
         "schema": ("cli", "Print a JSON Schema."),
-        "version": ("cli", "Print the version and what this gpuplan knows."),
+        "version": ("cli", "Print the versions of gpuplan and of the policy language."),
         "completion": ("cli", "Print a script that completes commands in a shell."),
     },
 }
 """All commands: the folder of each, whose package `commands` declares it, with the line that the help shows."""
 
 _HELP = """\
-Describe GPU clusters, pools and tenants in Git, prove the description right, and compile it into kustomize overlays.
+Check GPU clusters, pools and tenants that you describe in Git, and write them as kustomize folders.
 
-Policies are read from `overlays/<cluster>/` and the bases that they name (`policies/`); `out/` is written.
+gpuplan reads `overlays/<cluster>/` and the bases that they name, such as `policies/`. It writes `out/`.
 
 \b
-Exit codes: 0  no errors, nothing differs
+Exit codes: 0  no errors and no differences
             1  errors in the policies, or differences
-            2  trouble: bad usage, an unreadable file
+            2  bad usage, or a file that gpuplan cannot read
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import click
 
@@ -31,6 +31,8 @@ OUTPUTS: Final = {
 }
 """The JSON that is written, with the command that writes it with `--output-format json`."""
 SCHEMAS: Final = ("policy", "overlay", *KINDS, *GIVEN, *OUTPUTS)
+
+T = TypeVar("T")
 
 _refuse_leaving = late("gpuplan.terminal.session:refuse_leaving")
 _refuse_links = late("gpuplan.terminal.session:refuse_links")
@@ -94,7 +96,8 @@ def _refuse_same_place(files: Sequence[str | None]) -> None:
         raise ValueError(f"only one format can go to {twice!r}.")
 
 
-def _clusters(context: click.Context) -> Iterable[str]:
+def cluster_names(context: click.Context) -> Iterable[str]:
+    """Return the folders of `overlays/`."""
     overlays = root_of(context) / "overlays"
     return sorted(folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
 
@@ -119,6 +122,14 @@ def gpu_models(_: click.Context) -> Iterable[str]:
     return models
 
 
+def _refuse_lists(_: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if "," in name:
+            repeated = " ".join(f"-c {each}" for each in name.split(",") if each)
+            raise click.BadParameter(f"{name!r} is a list: type `{repeated}`.", param=parameter)
+    return names
+
+
 cluster_option = option(
     "-c",
     "--cluster",
@@ -126,9 +137,18 @@ cluster_option = option(
     multiple=True,
     metavar="NAME",
     section="Selection",
-    shell_complete=completing(_clusters),
+    callback=_refuse_lists,
+    shell_complete=completing(cluster_names),
     help="Only this cluster, a folder of `overlays/`; may be repeated [default: all].",
 )
+
+
+_refuse_clusters = late("gpuplan.terminal.habits:refuse_clusters")
+
+
+def refuse_clusters(context: click.Context, _: click.Parameter, value: T) -> T:
+    """Refuse the name of a cluster among the files that an argument takes."""
+    return cast("T", _refuse_clusters(context, value)) if value else value
 
 
 def _know_stages(_: click.Context, parameter: click.Parameter, stages: tuple[str, ...]) -> tuple[str, ...]:
@@ -159,7 +179,6 @@ kustomize_option = option(
     help="The kustomize or kubectl that builds hand-written Components, so that gpuplan can check their objects; "
     "off for none [default: from the path].",
 )
-T = TypeVar("T")
 
 
 def _refuse_folder_outside(_: click.Context, __: click.Parameter, place: T) -> T:
@@ -186,8 +205,8 @@ nodes_option = option(
     multiple=True,
     metavar="FILE",
     section="Input",
-    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of files, or - for "
-    "stdin; may be repeated. gpuplan then uses the real labels and node names instead of assumptions.",
+    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of them, or - for stdin,"
+    " whatever else is in it; may be repeated. gpuplan then uses the real labels and names of nodes, and assumes none.",
 )
 crds_option = option(
     "--crds",
@@ -208,3 +227,27 @@ findings_option = outputs_option(
     show_envvar=True,
 )
 strictness_option = option("--warnings-as-errors", is_flag=True, section="Output", help="End with 1 on warnings too.")
+gpu_option = option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="MODEL",
+    section="Input of FILE",
+    shell_complete=completing(gpu_models),
+    help="Check partitions on this model of `gpuplan catalog`; may be repeated [default: any model that fits].",
+)
+kubernetes_option = option(
+    "--kubernetes",
+    default="",
+    metavar="VERSION",
+    section="Input of FILE",
+    help="Check objects against the schemas of this minor version, such as 1.34 [default: the newest known version].",
+)
+operator_option = option(
+    "--operator",
+    default="",
+    metavar="VERSION",
+    section="Input of FILE",
+    help="Check values of the GPU Operator's chart against this release, such as v26.7.0 [default: the release that a"
+    " file names beside the values, else every known release].",
+)

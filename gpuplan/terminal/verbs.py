@@ -84,11 +84,12 @@ def _global_options() -> list[click.Parameter]:
             ["-C", "--directory"],
             type=click.Path(exists=True, file_okay=False),
             metavar="DIR",
+            is_eager=True,  # the values of others are checked in that folder
             help="The repository's root, which holds `overlays/` [default: here].",
             **shared,
         ),
-        Option(["-q", "--quiet"], count=True, help="Say less on stderr: no verdicts, no hints.", **shared),
-        Option(["-v", "--verbose"], count=True, help="Say more on stderr; twice: tracebacks of bugs.", **shared),
+        Option(["-q", "--quiet"], count=True, help="Print less on stderr: no verdicts, no hints.", **shared),
+        Option(["-v", "--verbose"], count=True, help="Print more on stderr; twice: tracebacks of bugs.", **shared),
         Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),
@@ -98,8 +99,19 @@ def _global_options() -> list[click.Parameter]:
     ]
 
 
+_answer_usage = late("gpuplan.terminal.habits:answer_usage")
+_answer_verb = late("gpuplan.terminal.habits:answer_verb")
+
+
 class _Sections(click.Command):
-    """Shows the options under their headings in the help, and the global options last."""
+    """Shows the options under their headings in the help, the global ones last, and answers what it does not take."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = tuple(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise _answer_usage(error, ctx, typed) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -140,7 +152,6 @@ def verb(module: str, *, shows_pages: bool = False, **attributes: str) -> Callab
 
 
 _begin = late("gpuplan.terminal.session:begin")
-_closest = late("gpuplan.compiler.base.wording:closest")
 
 
 class Verbs(_Sections, click.Group):
@@ -174,13 +185,14 @@ class Verbs(_Sections, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] == "help":
+            args = [*args[1:2], "--help"]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            verb = _closest(args[0], self.list_commands(ctx))
-            if verb is None:
+            if args[0].startswith("-"):
                 raise
-            raise click.UsageError(f"{error.message} Did you mean '{verb}'?", ctx) from error
+            raise click.UsageError(f"{error.message} {_answer_verb(args[0], self.list_commands(ctx))}", ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, verbs in self.sections.items():

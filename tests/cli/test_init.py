@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
+from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.compiler.planning.placement.layouts import maximal_layouts
 from tests.cli.runs import run, spawn
+from tests.git import a_repository
 
 
 def a_starter(root: Path, *options: str) -> Path:
@@ -31,18 +36,32 @@ def test_the_starter_validates_without_a_finding_and_builds(tmp_path: Path, clus
     assert (root / f"out/{cluster}/kustomization.yaml").is_file()
 
 
-def test_what_was_written_and_what_to_do_next_is_said(tmp_path: Path) -> None:
+def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
     done = run("init", "platform", cwd=tmp_path)
 
     assert (done.code, done.out) == (0, "")
     assert done.err.splitlines() == [
-        "created platform/README.md",
-        "created platform/overlays/dev/cluster.yaml",
-        "created platform/policies/pools.yaml",
-        "created platform/policies/priority-classes.yaml",
-        "created platform/policies/tenants.yaml",
-        "next: cd platform && gpuplan validate && gpuplan build",
+        "created files to edit:",
+        "  platform/README.md",
+        "  platform/overlays/dev/cluster.yaml",
+        "  platform/policies/pools.yaml",
+        "  platform/policies/priority-classes.yaml",
+        "  platform/policies/tenants.yaml",
+        "created files for Git and editors:",
+        "  platform/.gitattributes",
+        "  platform/.gpuplan/policy.schema.json",
+        "  platform/.gpuplan/overlay.schema.json",
+        "  platform/.vscode/settings.json",
+        "next:",
+        "  cd platform",
+        "  git init",
+        "  gpuplan validate",
+        "  gpuplan show",
+        "  gpuplan build",
+        '  git add . && git commit -m "Describe our GPUs"',
     ]
+    written = {f"  {path.relative_to(tmp_path)}" for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {line for line in done.err.splitlines() if line.startswith("  platform/")}
 
 
 def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Path) -> None:
@@ -51,18 +70,50 @@ def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Pat
     done = run("init", ".", cwd=tmp_path)
 
     assert done.code == 0
-    assert done.err.splitlines()[-2] == "add `out/** -text` to .gitattributes, so that Git changes no line ends there"
+    assert (
+        done.err.partition("next:")[0].splitlines()[-1]
+        == "add `out/** -text` to .gitattributes, so that Git changes no line ends there"
+    )
     assert (tmp_path / ".gitattributes").read_text() == "* text=auto\n"
 
 
+def next_steps(words: str) -> list[str]:
+    return [line.strip() for line in words.partition("next:\n")[2].splitlines()]
+
+
 def test_here_needs_no_cd(tmp_path: Path) -> None:
-    assert run("init", ".", cwd=tmp_path).err.splitlines()[-1] == "next: gpuplan validate && gpuplan build"
+    assert next_steps(run("init", ".", cwd=tmp_path).err)[0] == "git init"
+
+
+def test_a_repository_needs_no_git_init(tmp_path: Path) -> None:
+    a_repository(tmp_path)
+
+    assert next_steps(run("init", "platform", cwd=tmp_path).err)[:2] == ["cd platform", "gpuplan validate"]
 
 
 def test_the_way_to_a_folder_with_a_space_can_be_typed(tmp_path: Path) -> None:
-    done = run("init", "my platform", cwd=tmp_path)
+    assert next_steps(run("init", "my platform", cwd=tmp_path).err)[0] == "cd 'my platform'"
 
-    assert done.err.splitlines()[-1] == "next: cd 'my platform' && gpuplan validate && gpuplan build"
+
+@pytest.mark.parametrize("folder", ["taken", "taken/platform"])
+def test_a_file_is_no_folder(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "taken").touch()
+
+    done = run("init", folder, cwd=tmp_path)
+
+    assert done.code == 2
+    assert done.err == (
+        "error: cannot make a folder of `taken`: it is a file\n  = help: name another: `gpuplan init my-platform`\n"
+    )
+
+
+def test_a_folder_that_nobody_may_write_into_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+
+    done = run("init", "platform", cwd=tmp_path)
+
+    assert done.code == 2
+    assert "cannot make a folder of `.`: you may not write there" in done.err
 
 
 @pytest.mark.parametrize("folder", ["policies", "overlays", "overlays/prod", ".gpuplan"])
@@ -144,3 +195,231 @@ def test_an_editors_settings_stay(tmp_path: Path) -> None:
 def test_a_process_ends_as_told(tmp_path: Path) -> None:
     assert spawn("init", "platform", cwd=tmp_path).code == 0
     assert spawn("init", "platform", cwd=tmp_path).code == 2
+
+
+def test_the_comments_say_the_numbers_of_show(tmp_path: Path) -> None:
+    root = a_starter(tmp_path)
+
+    plan = json.loads(run("show", "-o", "json", cwd=root).out)["clusters"][0]
+
+    comments = re.findall(r"= ([0-9]+) units called `(.+)`", (root / "policies/pools.yaml").read_text())
+    shown = [(str(unit["capacity"]), unit["name"]) for pool in plan["pools"] for unit in pool["units"]]
+    assert sorted(comments) == sorted(shown)
+
+
+def test_the_overlay_changes_no_pool_and_no_tenant(tmp_path: Path) -> None:
+    documents = yaml.safe_load_all((a_starter(tmp_path) / "overlays/dev/cluster.yaml").read_text())
+
+    assert [document["kind"] for document in documents] == ["Cluster"]
+
+
+def test_the_cluster_says_what_the_operator_installs(tmp_path: Path) -> None:
+    operator = yaml.safe_load((a_starter(tmp_path) / "overlays/dev/cluster.yaml").read_text())["spec"]["gpuOperator"]
+
+    assert (operator["driver"], operator["nfd"]) == ({"enabled": True}, True)
+
+
+# --- Pools of one's own -------------------------------------------------------------------------------------------
+
+
+def pools_of(root: Path) -> dict[str, dict[str, Any]]:
+    documents = yaml.safe_load_all((root / "policies/pools.yaml").read_text())
+    return {document["metadata"]["name"]: document["spec"] for document in documents if document["kind"] == "Pool"}
+
+
+def test_each_option_is_a_pool_with_a_tenant(tmp_path: Path) -> None:
+    pools = ["research=2x8xA100-80GB:time-slicing=3", "training=4x4xH200-141GB"]
+    root = a_starter(tmp_path, "--cluster", "prod", *(f"--pool={pool}" for pool in pools))
+
+    assert pools_of(root) == {
+        "research": {
+            "gpu": "A100-80GB",
+            "nodes": {"count": 2, "gpusPerNode": 8, "namePattern": "research-[0-9]+"},
+            "sharing": {"timeSlicing": {"replicas": 3}},
+        },
+        "training": {
+            "gpu": "H200-141GB",
+            "nodes": {"count": 4, "gpusPerNode": 4, "namePattern": "training-[0-9]+"},
+            "sharing": {"exclusive": {}},
+        },
+    }
+    tenants = list(yaml.safe_load_all((root / "policies/tenants.yaml").read_text()))
+    assert [tenant["spec"]["quotas"] for tenant in tenants] == [
+        [{"pool": "research", "guaranteed": 36, "limit": 48}],
+        [{"pool": "training", "guaranteed": 12, "limit": 16}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layout", "instances"),
+    [
+        ("all-1g.10gb", {"1g.10gb": 7}),
+        ("all-1g.10gb.me", {"1g.10gb+me": 1}),
+        ("all-balanced", {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}),
+        ("3g.40gb+2g.20gb:2", {"3g.40gb": 1, "2g.20gb": 2}),
+        ("1g.10gb+me+2g.20gb", {"1g.10gb+me": 1, "2g.20gb": 1}),
+        ("3g.40gb+3g.40gb", {"3g.40gb": 2}),
+    ],
+)
+def test_a_layout_is_one_of_nvidias_or_its_instances(tmp_path: Path, layout: str, instances: dict[str, int]) -> None:
+    root = a_starter(tmp_path, f"--pool=a=1x8xH100-80GB:mig={layout}")
+
+    assert pools_of(root)["a"]["sharing"] == {"mig": {"instances": instances}}
+
+
+MODELS = [gpu for gpu in load().all() if gpu.id != "THOR-IGPU"]  # on which the GPU Operator does not run
+WITHOUT_MIG_BY_DEFAULT = {"GB200-186GB", "GB300-278GB", "GH200-144GB", "H100-96GB"}
+"""The models of Grace systems, whose drivers refuse MIG until a module parameter says otherwise (GPU614)."""
+
+
+def findings_of(root: Path) -> set[str]:
+    return set(re.findall(r"^[a-z]+\[(GPU[0-9]+)\]", run("validate", cwd=root).out, re.MULTILINE))
+
+
+def with_pools(root: Path, gpu: Gpu, sharings: Sequence[str]) -> Path:
+    return a_starter(root, *(f"--pool=p{index}=2x4x{gpu.id}:{sharing}" for index, sharing in enumerate(sharings)))
+
+
+@pytest.mark.parametrize("gpu", MODELS, ids=[gpu.id for gpu in MODELS])
+def test_every_sharing_of_every_model_validates_without_a_finding_and_builds(tmp_path: Path, gpu: Gpu) -> None:
+    whole = with_pools(tmp_path / "whole", gpu, ["exclusive", "time-slicing=4"])
+    by_mps = with_pools(tmp_path / "mps", gpu, ["exclusive", "mps=4"])
+
+    assert (findings_of(whole), findings_of(by_mps)) == (set(), set())
+    assert (run("build", cwd=whole).code, run("build", cwd=by_mps).code) == (0, 0)
+
+
+@pytest.mark.parametrize("gpu", [gpu for gpu in MODELS if gpu.profiles], ids=lambda gpu: gpu.id)
+def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_path: Path, gpu: Gpu) -> None:
+    layouts = ["+".join(f"{name}:{count}" for name, count in layout.items()) for layout in maximal_layouts(gpu)]
+    stock = ["all-balanced", *(f"all-{profile.resource_suffix}" for profile in gpu.profiles)]
+    root = with_pools(tmp_path / "mig", gpu, [f"mig={layout}" for layout in (*stock, *layouts)])
+
+    assert findings_of(root) == ({"GPU614"} if gpu.id in WITHOUT_MIG_BY_DEFAULT else set())
+    assert run("build", cwd=root).code == 0
+
+
+@pytest.mark.parametrize(
+    ("pool", "message", "hint"),
+    [
+        ("a=2x8", "`--pool a=2x8` is not NAME=NODESxGPUSxMODEL[:SHARING]", "`--pool research=2x8xA100-80GB:"),
+        ("A=1x8xT4-16GB", "with a name in lower case", "`--pool research=2x8xA100-80GB:time-slicing=3`"),
+        ("a=1x8xA100-80G", "no GPU model `A100-80G` in the catalog", "did you mean `A100-80GB`?"),
+        ("a=1x8xT4-16GB:timeslicing=4", "`timeslicing=4` is not a way to share GPUs", "time-slicing=N"),
+        ("a=1x8xT4-16GB:mps", "`mps` is not a way to share GPUs", "such as mps=4"),
+        ("a=1x8xT4-16GB:mps=99", "Pool `a` would have an error: MPS cannot divide one T4-16GB into 99", "48"),
+        ("a=1x8xT4-16GB:mig=all-1g", "`mig=all-1g` is no layout of T4-16GB", "write exclusive, time-slicing=N"),
+        ("a=1x8xA30-24GB:mig=two-large", "`mig=two-large` is no layout of A30-24GB", "`mig=all-1g.6gb`"),
+        ("a=1x8xA100-80GB:mig=1g.5gb", "`1g.5gb` is not a profile of A100-80GB", "`1g.10gb`"),
+        ("a=1x8xA100-80GB:mig=3g.40gb+2g.20gb:3", "does not fit on A100-80GB", "`{3g.40gb: 1, 2g.20gb: 2}`"),
+        ("gpu-operator=1x8xT4-16GB", "Tenant `gpu-operator` would have an error", "`team-gpu-operator`"),
+    ],
+)  # fmt: skip
+def test_a_wrong_pool_is_refused_with_what_to_type(tmp_path: Path, pool: str, message: str, hint: str) -> None:
+    done = run("init", str(tmp_path), f"--pool={pool}")
+
+    error, _, help_ = done.err.partition("\n  = help: ")
+    assert done.code == 2
+    assert message in error
+    assert hint in help_
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_pools_of_one_name_are_refused(tmp_path: Path) -> None:
+    done = run("init", str(tmp_path), "--pool=a=1x8xT4-16GB", "--pool=a=2x8xT4-16GB")
+
+    assert (done.code, list(tmp_path.iterdir())) == (2, [])
+    assert "Pool `a` is defined twice" in done.err
+
+
+def test_names_that_yaml_takes_for_something_else_stay_names(tmp_path: Path) -> None:
+    names = ("007", "1e3", "no")
+    root = a_starter(tmp_path, "--cluster=12", *(f"--pool={name}=1x1xT4-16GB" for name in names))
+
+    assert list(pools_of(root)) == [*names]
+    assert run("validate", cwd=root).code == 0
+
+
+# --- Pools of nodes that are there --------------------------------------------------------------------------------
+
+
+def a_node(name: str, product: str, published: dict[str, str], **labels: str) -> dict[str, Any]:
+    own = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": product, "nvidia.com/gpu.count": "8"}
+    shown = {f"nvidia.com/{label.replace('__', '-').replace('_', '.')}": value for label, value in labels.items()}
+    status = {"nodeInfo": {"kubeletVersion": "v1.33.2"}, "allocatable": published}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": own | shown}, "status": status}
+
+
+A100 = "NVIDIA-A100-SXM4-80GB"
+NODES = [
+    a_node("gpu-1", A100, {"nvidia.com/gpu": "8"}),
+    a_node("gpu-2", A100, {"nvidia.com/gpu": "8"}),
+    a_node("gpu-3", A100, {"nvidia.com/mig-1g.10gb": "56"}, mig_config="all-1g.10gb", mig_strategy="mixed"),
+    a_node("t4-1", "Tesla-T4", {"nvidia.com/gpu.shared": "32"}, gpu_replicas="4", gpu_sharing__strategy="time-slicing"),
+    a_node("t4-2", "Tesla-T4", {"nvidia.com/gpu": "8"}, gpu_replicas="1", gpu_sharing__strategy="none"),
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu-1", "labels": {}}, "status": {}},
+]
+
+
+def a_list(folder: Path, *nodes: dict[str, Any]) -> str:
+    (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    return str(folder / "nodes.json")
+
+
+def test_equal_nodes_are_a_pool_shared_as_their_labels_show(tmp_path: Path) -> None:
+    root = a_starter(tmp_path / "platform", "--cluster=prod", "--nodes", a_list(tmp_path, *NODES))
+
+    pools = pools_of(root)
+    assert {name: (pool["gpu"], pool["nodes"]["names"]) for name, pool in pools.items()} == {
+        "a100-sxm4-80gb": ("A100-80GB", ["gpu-1", "gpu-2"]),
+        "a100-sxm4-80gb-all-1g-10gb": ("A100-80GB", ["gpu-3"]),
+        "tesla-t4": ("T4-16GB", ["t4-1"]),
+        "tesla-t4-2": ("T4-16GB", ["t4-2"]),
+    }
+    assert {name: pool["sharing"] for name, pool in pools.items()} == {
+        "a100-sxm4-80gb": {"exclusive": {}},
+        "a100-sxm4-80gb-all-1g-10gb": {"mig": {"layout": "all-1g-10gb"}},
+        "tesla-t4": {"timeSlicing": {"replicas": 4}},
+        "tesla-t4-2": {"exclusive": {}},
+    }
+    spec = yaml.safe_load((root / "overlays/prod/cluster.yaml").read_text())["spec"]
+    assert (spec["kubernetes"], spec["gpuOperator"]["install"]) == ("1.33", "external")
+    assert run("validate", "--warnings-as-errors", cwd=root).err == "no findings in 4 files, 1 cluster\n"
+    assert run("build", cwd=root).code == 0
+
+
+def test_nodes_with_mps_have_a_release_of_the_operator_with_which_it_works(tmp_path: Path) -> None:
+    labels = {"gpu_replicas": "2", "gpu_sharing__strategy": "mps"}
+    nodes = a_list(tmp_path, a_node("l4-1", "NVIDIA-L4", {"nvidia.com/gpu.shared": "16"}, **labels))
+    root = a_starter(tmp_path / "platform", "--nodes", nodes)
+
+    assert pools_of(root)["l4"]["sharing"] == {"mps": {"replicas": 2}}
+    assert run("validate", "--warnings-as-errors", cwd=root).err == "no findings in 4 files, 1 cluster\n"
+
+
+def test_nodes_of_a_cloud_are_chosen_by_their_group(tmp_path: Path) -> None:
+    node = a_node("ip-10-0-0-1", A100, {"nvidia.com/gpu": "8"})
+    node["metadata"]["labels"]["eks.amazonaws.com/nodegroup"] = "train"
+    root = a_starter(tmp_path / "platform", "--nodes", a_list(tmp_path, node))
+
+    assert pools_of(root)["train"]["nodes"]["selector"] == {"eks.amazonaws.com/nodegroup": "train"}
+    assert run("validate", "--warnings-as-errors", cwd=root).code == 0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message", "hint"),
+    [
+        ([], "lists no node", "`kubectl get nodes -o json`"),
+        (NODES[-1:], "no node shows its GPU model", "--pool research=2x8xA100-80GB"),
+        ([a_node("new-1", "NVIDIA-X900", {})], "which the catalog lacks", "Gpu `x900` would have an error"),
+    ],
+)
+def test_nodes_without_a_known_gpu_are_refused(
+    tmp_path: Path, nodes: list[dict[str, Any]], message: str, hint: str
+) -> None:
+    done = run("init", str(tmp_path / "platform"), "--nodes", a_list(tmp_path, *nodes))
+
+    assert done.code == 2
+    assert message in done.err
+    assert hint in done.err
+    assert not (tmp_path / "platform").exists()

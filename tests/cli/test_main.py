@@ -88,14 +88,14 @@ def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
 
     loaded = done.stderr.split()
-    ours = {"gpuplan.features", *(f"gpuplan.compiler.{part}" for part in OURS)}
+    ours = {"gpuplan.features", "gpuplan.terminal.habits", *(f"gpuplan.compiler.{part}" for part in OURS)}
     assert all(find_spec(name) for name in ours)
     assert [name for name in loaded if name in HEAVY or name in ours] == []
     assert "click" in loaded
 
 
 @pytest.mark.parametrize("verb", ["validate", "build", "show", "diff"])
-def test_templates_are_loaded_by_no_verb_that_writes_none(tmp_path: Path, verb: str) -> None:
+def test_templates_and_habits_are_loaded_by_no_verb_that_needs_none(tmp_path: Path, verb: str) -> None:
     root = a_platform(tmp_path)
     program = (
         "import sys; from gpuplan.cli import main as module\n"
@@ -105,7 +105,7 @@ def test_templates_are_loaded_by_no_verb_that_writes_none(tmp_path: Path, verb: 
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
 
     assert "gpuplan.compiler.pipeline" in done.stderr.split()
-    assert "jinja2" not in done.stderr.split()
+    assert {"jinja2", "gpuplan.terminal.habits"} & {*done.stderr.split()} == set()
 
 
 def test_help(snapshot: SnapshotAssertion) -> None:
@@ -172,7 +172,9 @@ def test_bad_usage_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> No
 
 def test_a_misspelt_verb_is_guessed() -> None:
     assert run("valdate").err.splitlines()[-1] == "Error: No such command 'valdate'. Did you mean 'validate'?"
-    assert run("frobnicate").err.splitlines()[-1] == "Error: No such command 'frobnicate'."
+    assert run("frobnicate").err.splitlines()[-1] == (
+        "Error: No such command 'frobnicate'. `gpuplan --help` lists the commands."
+    )
 
 
 def test_no_arguments_show_the_help() -> None:

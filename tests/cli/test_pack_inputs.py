@@ -89,10 +89,18 @@ def test_a_margin_is_a_part(root: Path, said: str) -> None:
     assert "use a part such as 30% or 0.3, at most 1000%." in done.err
 
 
+@pytest.mark.parametrize("said", ["1", "10"])
+def test_a_whole_number_is_no_margin(root: Path, said: str) -> None:
+    done = run("pack", f"--margin={said}", cwd=root)
+    assert done.code == 2
+    assert f"{said} is ambiguous: type `{said}%` or `{said}00%`." in done.err
+
+
 def test_who_types_the_option_that_is_gone_learns_what_to_type(root: Path) -> None:
     done = run("pack", "--tolerance", "30%", cwd=root)
     assert done.code == 2
-    assert "write `growth: 30%` or `burst` in a `Demand` document, or use `--basis limit`" in " ".join(done.err.split())
+    answer = "write `growth: 30%` or `burst` in a `Demand` document, or type `gpuplan pack --basis limit`"
+    assert answer in " ".join(done.err.split())
 
 
 def test_who_types_the_objective_that_is_gone_learns_what_to_type(root: Path) -> None:

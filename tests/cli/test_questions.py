@@ -79,6 +79,51 @@ def test_a_scheduler_without_its_kind_is_found() -> None:
     assert "or `scheduler/kueue`?" in run("explain", "kueue").err
 
 
+def test_every_list_is_reached_through_explain(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert run("explain", "gpus", cwd=root) == run("catalog", cwd=root)
+    assert run("explain", "rules") == run("rules")
+    assert [line.split()[0] for line in run("explain", "schema").out.splitlines()[1:]] == [
+        f"schema/{name}" for name in options.SCHEMAS
+    ]
+
+
+@pytest.mark.parametrize("name", options.SCHEMAS)
+def test_every_schema_is_reached_through_explain(name: str) -> None:
+    assert run("explain", "schema", name) == run("explain", f"schema/{name.lower()}") == run("schema", name)
+
+
+def test_a_schema_that_explain_does_not_know_names_the_others() -> None:
+    done = run("explain", "schema", "Node")
+
+    assert (done.code, done.out) == (2, "")
+    assert "policy, overlay, Cluster" in done.err
+
+
+@pytest.mark.parametrize("family", ["GPU2", "gpu2xx", "GPU22", "GPU22x"])
+def test_rules_are_listed_by_the_beginning_of_their_code(family: str) -> None:
+    beginning = family.upper().rstrip("X")
+    codes = [rule["code"] for rule in json.loads(run("rules", "-o", "json").out)["rules"]]
+
+    listed = re.findall(r"(?m)^GPU\d+", run("explain", family).out)
+
+    assert listed == [code for code in codes if code.startswith(beginning)]
+    assert len(listed) > 1
+
+
+def test_a_family_without_rules_is_not_known() -> None:
+    assert run("explain", "GPU99").code == 2
+
+
+def test_two_words_name_a_scheduler() -> None:
+    assert run("explain", "scheduler", "kueue") == run("explain", "scheduler/kueue")
+
+
+def test_a_mig_profile_leads_to_its_models() -> None:
+    assert "it is a MIG profile: `gpuplan explain A100-80GB` draws" in run("explain", "3g.40gb").err
+
+
 def test_a_field_may_be_named_as_findings_name_it() -> None:
     assert run("explain", "Tenant.spec.quotas[0].unit").out.startswith("Tenant.spec.quotas.unit  text, optional\n")
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -11,7 +15,7 @@ import pytest
 
 from gpuplan.features.report.commands.following import server, state
 from tests.cli.platforms import a_broken_platform, a_platform
-from tests.cli.runs import run
+from tests.cli.runs import REPOSITORY, run
 
 
 @pytest.fixture
@@ -67,6 +71,26 @@ def test_a_change_of_a_policy_is_another_state(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x.yaml").write_text("kind: Pool\n")
     assert before != after == state(tmp_path)
+
+
+def test_a_terminal_shows_no_html(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "gpuplan.cli", "report"],
+        cwd=a_platform(tmp_path),
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(theirs)
+    os.close(ours)
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the page is HTML, and stdout is a terminal\n  = help: type `gpuplan report -o report.html`\n"
+    )
 
 
 # --- A file ------------------------------------------------------------------------------------------------------

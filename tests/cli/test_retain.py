@@ -251,7 +251,7 @@ def test_the_word_is_said_in_place_of_nodes(done_with: Path) -> None:
     done = prune(done_with, "--without-evidence", *nodes(done_with, "halves-2d7d978e"))
 
     assert done.code == 2
-    assert "--without-evidence is said to --prune in place of --nodes" in done.err
+    assert "--without-evidence is for --prune without --nodes: type --prune --without-evidence." in done.err
     assert retain(done_with, "--without-evidence").code == 2
 
 

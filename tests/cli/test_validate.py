@@ -198,3 +198,59 @@ def test_a_process_ends_as_told(tmp_path: Path, breaks: bool, code: int) -> None
 
 def test_a_folder_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:
     assert spawn("-C", "nowhere", "validate", cwd=tmp_path).code == 2
+
+
+# --- Files without a platform ------------------------------------------------------------------------------------
+
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: a, namespace: b}
+spec: {hard: {nvidia.com/gpu: 1}}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--gpu", "A100-80GB"), ("--kubernetes", "1.34", "-o", "concise")])
+def test_a_file_is_checked_as_by_check(tmp_path: Path, options: tuple[str, ...]) -> None:
+    write(tmp_path / "quota.yaml", QUOTA)
+
+    done = run("validate", "quota.yaml", *options, cwd=tmp_path)
+
+    assert done == run("check", "quota.yaml", *options, cwd=tmp_path)
+    assert done.code == 1
+    assert run("validate", "quota.yaml", "--exit-zero", cwd=tmp_path).code == 0
+
+
+def test_stdin_is_checked_as_by_check() -> None:
+    assert run("validate", "-", stdin=QUOTA) == run("check", "-", stdin=QUOTA)
+
+
+@pytest.mark.parametrize("option", ["--cluster=dev", "--against=HEAD"])
+def test_a_file_has_no_platform(tmp_path: Path, option: str) -> None:
+    root = a_platform(tmp_path)
+    write(root / "quota.yaml", QUOTA)
+
+    done = run("validate", "quota.yaml", option, cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "type `gpuplan validate FILE` or `gpuplan validate -c NAME`." in done.err
+
+
+@pytest.mark.parametrize("option", ["--gpu=A100-80GB", "--kubernetes=1.34", "--operator=v26.7.0"])
+def test_a_platform_takes_no_option_of_files(tmp_path: Path, option: str) -> None:
+    done = run("validate", option, cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+    assert "is for files without a platform: type `gpuplan validate FILE`." in done.err
+
+
+@pytest.mark.parametrize("path", ["policies", "policies/tenant.yaml", "."])
+def test_policies_are_checked_with_their_platform(tmp_path: Path, path: str) -> None:
+    done = run("validate", path, cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("  = help: type `gpuplan validate` where overlays/ is, or `gpuplan -C DIR validate`\n")
+
+
+def test_a_folder_without_a_platform_names_the_option(tmp_path: Path) -> None:
+    assert "name the folder that holds overlays/ with `-C DIR`" in run("validate", cwd=tmp_path).err

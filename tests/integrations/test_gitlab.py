@@ -50,6 +50,16 @@ def test_it_is_what_gitlab_calls_a_pipeline() -> None:
     assert done.code == 0, done.out
 
 
+@pytest.mark.parametrize("name", JOBS)
+def test_nothing_is_installed_by_its_name(project: Path, name: str) -> None:
+    install = next(script for script in JOBS[name]["before_script"] if "pip install" in script)
+
+    done = shell(["/bin/sh", "-c", install], a_platform(project), {**TEMPLATE["variables"], "PATH": "/nowhere"})
+
+    assert done.code == 2
+    assert done.err.startswith("set GPUPLAN_PACKAGE to an archive or a repository")
+
+
 def test_every_report_that_is_promised_is_written(project: Path) -> None:
     done = job(a_broken_platform(project))
 

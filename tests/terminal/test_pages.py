@@ -105,7 +105,7 @@ def test_a_word_like_no_other_gets_the_lists() -> None:
     with pytest.raises(GpuplanError) as caught:
         explain("日本", PLAIN)
 
-    assert caught.value.hint.startswith("`gpuplan rules` and `gpuplan catalog` list what there is")
+    assert caught.value.hint.startswith("`gpuplan explain rules` and `gpuplan explain gpus` list rules and GPU models")
 
 
 # --- Catalog -----------------------------------------------------------------------------------------------------

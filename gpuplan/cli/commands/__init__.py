@@ -22,21 +22,40 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
 
 
 @verb("starting", shows_pages=True)
-@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
 @option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
+@option(
+    "--pool",
+    "pools",
+    multiple=True,
+    metavar="NAME=NODESxGPUSxMODEL[:SHARING]",
+    help="A pool of NODES nodes with GPUS GPUs each; may be repeated. SHARING is exclusive, time-slicing=N, mps=N or"
+    " mig=LAYOUT [default: exclusive]. LAYOUT is one of NVIDIA's, such as all-1g.10gb, or instances on a GPU, such as"
+    " 3g.40gb+2g.20gb:2.",
+)
+@option(
+    "--nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Make a pool of all nodes that are alike, from `kubectl get nodes -o json` (or yaml): a file, a folder of"
+    " them, or - for stdin; may be repeated.",
+)
 def init() -> None:
     """Write a small starter platform.
 
-    The platform has comments, is valid, and can be built at once. gpuplan overwrites no file: an existing README.md,
-    .gitattributes and editor settings stay. If policies or overlays exist, gpuplan writes nothing.
+    gpuplan writes a commented platform that validates and builds as it stands: your pools, or two as an example, and a
+    tenant for each. gpuplan overwrites no file, and writes nothing if the folder has policies already.
 
     \b
-      gpuplan init .
-      gpuplan init platform --cluster prod
+      gpuplan init platform
+      gpuplan init platform --cluster prod --pool research=2x8xA100-80GB:time-slicing=3 \\
+        --pool serving=2x8xH100-80GB:mig=3g.40gb+2g.20gb:2 --pool training=4x8xH200-141GB
+      kubectl get nodes -o json | gpuplan init platform --cluster prod --nodes -
     """
 
 
 @verb("validating")
+@click.argument("files", nargs=-1, metavar="[FILE...]", callback=options.refuse_clusters)
 @options.cluster_option
 @options.against_option(
     "Also check the change from this revision, or from the platform in this folder: it may fail half-way, even if "
@@ -45,16 +64,21 @@ def init() -> None:
 @options.nodes_option
 @options.crds_option
 @options.kustomize_option
+@options.gpu_option
+@options.kubernetes_option
+@options.operator_option
 @options.findings_option
 @options.strictness_option
 @option("--exit-zero", is_flag=True, section="Output", help="End with 0 whatever is found.")
 def validate() -> None:
-    """Prove the policies against the hardware and the controllers.
+    """Check the policies against the hardware and the controllers.
 
-    One run reports all errors that it can find. gpuplan writes nothing, and connects to no cluster.
+    One run reports all findings. gpuplan writes nothing and asks no cluster. With FILE, gpuplan checks manifests and
+    MIG files without a platform, as `gpuplan check` does.
 
     \b
       gpuplan validate
+      gpuplan validate mig-parted.yaml          # a file, without a platform
       gpuplan validate --against origin/main    # for a branch that is to be merged
       kubectl get nodes -o json | gpuplan validate -c prod --against HEAD~1 --nodes -
       gpuplan validate --output-format sarif=gpuplan.sarif
@@ -88,7 +112,7 @@ def validate() -> None:
 @options.findings_option
 @options.strictness_option
 def build() -> None:
-    """Compile the policies into kustomize folders below out/.
+    """Write the policies as kustomize folders to out/.
 
     gpuplan writes nothing if the policies have errors. It does not change files that it did not write, and asks before
     it deletes all files of a cluster.
@@ -152,7 +176,7 @@ def build() -> None:
     "may be repeated.",
 )
 def show() -> None:
-    """Show the resolved plan: pools, capacity, tenants, what is free.
+    """Show the pools, the tenants and the free units.
 
     If a cluster's policies have errors, the plan shows the parts without errors. The errors go to stderr, and the exit
     code is 1.
@@ -168,15 +192,19 @@ def show() -> None:
 
 
 @verb("explaining", shows_pages=True)
-@click.argument("subject", metavar="CODE|FIELD|GPU|SCHEDULER", shell_complete=completing(lambda _: _subjects()))
+@click.argument("words", nargs=-1, required=True, metavar="SUBJECT", shell_complete=completing(lambda _: _subjects()))
 def explain() -> None:
-    """Explain a rule, a field, a GPU or a scheduler.
+    """Explain a rule, a field, a GPU model or a scheduler.
 
     \b
       gpuplan explain GPU203              a rule, by code or name
       gpuplan explain Pool.spec.sharing   a field of the policy language
       gpuplan explain A100-80GB           a GPU model of the catalog
-      gpuplan explain scheduler/kueue     what a scheduler keeps of a policy; `scheduler` lists them
+      gpuplan explain scheduler/kueue     the fields that a scheduler supports
+      gpuplan explain schema/Pool         a JSON Schema
+      gpuplan explain GPU4                all rules whose code begins with GPU4
+
+    Lists: `gpus`, `rules`, `scheduler` and `schema`.
     """
 
 
@@ -184,7 +212,7 @@ def explain() -> None:
 @click.argument("gpu", required=False, shell_complete=completing(options.gpu_models))
 @format_option("table", "svg", "json", help="A table, a picture of each layout of one model, or data for programs")
 def catalog() -> None:
-    """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
+    """List the GPU models, or the partitions of one model.
 
     \b
       gpuplan catalog
@@ -230,7 +258,7 @@ def schema() -> None: ...
 @verb("facts")
 @format_option("text", "json")
 def version() -> None:
-    """Print the version and what this gpuplan knows."""
+    """Print the versions of gpuplan and of the policy language."""
 
 
 @verb("completing")

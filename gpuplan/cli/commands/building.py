@@ -55,12 +55,12 @@ def build(terminal: Terminal, out: str, **options: Any) -> int:  # noqa: ANN401 
     wishes = _Wishes(out=_from_root(terminal.root, out), **options)
     reading = [name for name in ("check", "diff", "stdout") if getattr(wishes, name)]
     if wishes.stdout and len(reading) > 1:
-        raise click.UsageError(f"--{reading[0]} and --stdout exclude each other.")
+        raise click.UsageError(f"--{reading[0]} and --stdout exclude each other: give one of them.")
     if wishes.stages and not wishes.stdout:
-        raise click.UsageError("--stage chooses what --stdout prints.")
+        raise click.UsageError("--stage chooses what --stdout prints: add --stdout.")
     for name in ("force", "prune_clusters", "retain"):
         if getattr(wishes, name) and reading:
-            raise click.UsageError(f"--{name.replace('_', '-')} means to write, --{reading[0]} not to.")
+            raise click.UsageError(f"--{name.replace('_', '-')} means to write, --{reading[0]} not to: give one.")
     if wishes.retain:
         _write_missing(terminal, wishes.clusters)
     built = pipeline.build(terminal.root, wishes.clusters, out=wishes.out, crds=wishes.crds, kustomize=wishes.kustomize)
@@ -73,7 +73,7 @@ def build(terminal: Terminal, out: str, **options: Any) -> int:  # noqa: ANN401 
 def _from_root(root: Path, out: str) -> str:
     """Return the way from the root to the output, as the file system sees both: kustomize follows links, too."""
     if not out:
-        raise click.UsageError("--out names no folder.")
+        raise click.UsageError("--out names no folder: type `--out DIR`.")
     real = os.path.realpath(root)  # a link that is named as the platform's folder leads to one of its repository
     target = os.path.relpath(os.path.realpath(root / out), real)
     refuse_links(root, os.path.join(real, out), f"make it a folder, or name where it leads: `--out {target}`")  # noqa: PTH118

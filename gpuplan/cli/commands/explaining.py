@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from gpuplan.cli.views import explain as views
@@ -9,12 +11,24 @@ from gpuplan.compiler import pipeline
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.pipeline import own_gpus
 from gpuplan.terminal.catalog import gpu_page, gpu_table, gpus_json
+from gpuplan.terminal.options import SCHEMAS
 from gpuplan.terminal.session import Terminal
 from gpuplan.terminal.verbs import late
 
 
-def explain(terminal: Terminal, subject: str) -> None:
-    terminal.print(views.explain(subject, terminal.out_theme))
+def explain(terminal: Terminal, words: Sequence[str]) -> None:
+    subject = "/".join(words)
+    match subject.lower().split("/"):
+        case ["gpus" | "catalog"]:
+            catalog(terminal, None, "table")
+        case ["rules"]:
+            rules(terminal, "table")
+        case ["schema" | "schemas"]:
+            terminal.print(views.schemas_table(terminal.out_theme))
+        case ["schema", name]:
+            terminal.print(_schema_text({known.lower(): known for known in SCHEMAS}.get(name, name)))
+        case _:
+            terminal.print(views.explain(subject, terminal.out_theme))
 
 
 def rules(terminal: Terminal, format_: str) -> None:
@@ -22,6 +36,7 @@ def rules(terminal: Terminal, format_: str) -> None:
     terminal.print(views.rules_json(listed) if format_ == "json" else views.rules_table(listed, terminal.out_theme))
 
 
+_schema_text = late("gpuplan.terminal.schemas:schema_text")
 _catalog_svg = late("gpuplan.terminal.drawing:catalog_svg")
 
 
@@ -32,7 +47,7 @@ def catalog(terminal: Terminal, gpu: str | None, format_: str) -> None:
         terminal.print(gpus_json(gpus))
     elif format_ == "svg":
         if gpu is None:
-            raise click.UsageError("a picture is of one model: name it.")
+            raise click.UsageError("a picture is of one model: type `gpuplan catalog MODEL -o svg`.")
         terminal.print(_catalog_svg(gpus[0]))
     else:
         theme = terminal.out_theme

@@ -3,56 +3,94 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from importlib import resources
-from importlib.resources.abc import Traversable
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
 from jinja2 import Environment, StrictUndefined
 
+from gpuplan.cli.commands.wished import pools_named, pools_of_nodes
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.repository import find_repository
+from gpuplan.compiler.documents.filetree import Written
+from gpuplan.compiler.manifests.yamltext import scalar
+from gpuplan.compiler.pipeline import report_on
+from gpuplan.compiler.pipeline.loading import load_tree
 from gpuplan.compiler.pipeline.writing import create_all
+from gpuplan.compiler.planning.plan import Pool
+from gpuplan.compiler.policy.parse import document_of
+from gpuplan.features.live.drafts import Draft, text_of
 from gpuplan.terminal.schemas import EDITOR, GIT_ATTRIBUTES, beside_policies
 from gpuplan.terminal.session import Terminal, refuse_links
 
+_SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 _README = "README.md"
 _CLUSTER_FOLDER = "overlays/cluster/"
 _OURS = ("policies", "overlays", ".gpuplan")
 """The folders that the starter writes whole: beside other files in them it would be no starter."""
+_USUAL = ("research=1x8xA100-80GB:time-slicing=3", "inference=1x8xA100-80GB:mig=3g.40gb+2g.20gb:2")
 
 
-def init(terminal: Terminal, folder: Path, cluster: str) -> None:
+def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], nodes: Sequence[str]) -> None:
     target = terminal.root / folder
     refuse_links(terminal.root, target, "name where it leads")
+    there = next(path for path in (target, *target.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        why = "you may not write there" if there.is_dir() else "it is a file"
+        raise GpuplanError(f"cannot make a folder of `{there}`: {why}", "name another: `gpuplan init my-platform`")
     for name in _OURS:
         if os.path.lexists(target / name):  # a link that leads nowhere is there, too
-            raise GpuplanError(f"`{target / name}` exists already, so nothing was written", "name another folder")
+            hint = "change the platform that is there, or name a new folder: `gpuplan init my-platform`"
+            raise GpuplanError(f"`{target / name}` exists already, so nothing was written", hint)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
-    files = {path: text for path, text in _scaffold(cluster).items() if path not in kept}
-    create_all(target, files)
-    names = [path for path in files if not path.startswith(".")]
-    terminal.say("".join(f"created {target / name}\n" for name in names))
+    drafts = [*pools_named(pools if pools or nodes else _USUAL), *pools_of_nodes(terminal, nodes, cluster)]
+    written = _platform(cluster, drafts)
+    beside = {path: text for path, text in beside_policies().items() if path not in kept}
+    edited = {path: text for path, text in written.items() if path not in kept}
+    create_all(target, edited | beside)
+    for title, paths in (("files to edit", edited), ("files for Git and editors", beside)):
+        terminal.say(f"created {title}:\n" + "".join(f"  {target / path}\n" for path in paths))
     if GIT_ATTRIBUTES in kept:
         terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
-    enter = "" if target.resolve() == Path.cwd() else f"cd {quote(str(target))} && "
-    terminal.say(f"next: {enter}gpuplan validate && gpuplan build\n")
+    steps = [
+        *([] if target.resolve() == Path.cwd() else [f"cd {quote(str(target))}"]),
+        *([] if find_repository(target) else ["git init"]),
+        *("gpuplan validate", "gpuplan show", "gpuplan build"),
+        'git add . && git commit -m "Describe our GPUs"',
+    ]
+    terminal.say("next:\n" + "".join(f"  {step}\n" for step in steps))
 
 
-def _scaffold(cluster: str) -> dict[str, str]:
-    """Return the files of a starter platform by path, with one cluster of that name."""
+def _platform(cluster: str, drafts: Sequence[Draft]) -> dict[str, str]:
+    """Return the files of a platform with these pools by path; raise `GpuplanError` if it would have an error.
+
+    The pools are planned without tenants first: what a tenant may use is a part of what its pool has.
+    """
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - not HTML
-    folder = resources.files("gpuplan.cli") / "scaffold"
-    files = {
-        path.replace(_CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(cluster=cluster)
-        for path, text in _templates(folder, "")
+    environment.filters.update(scalar=scalar, text_of=text_of)
+    given = {
+        "cluster": cluster,
+        "seen": next((draft.spec for draft in drafts if draft.kind == "Cluster"), None),
+        "drafts": [draft for draft in drafts if draft.kind != "Cluster"],
     }
-    return files | beside_policies()
-
-
-def _templates(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _templates(entry, f"{path}{entry.name}/")
-        else:
-            yield f"{path}{entry.name}", entry.read_text(encoding="utf-8")
+    templates = {
+        path.relative_to(_SCAFFOLD).as_posix(): environment.from_string(path.read_text(encoding="utf-8"))
+        for path in sorted(_SCAFFOLD.rglob("*"))
+        if path.is_file()
+    }
+    pools: dict[str, Pool] = {}
+    files: dict[str, str] = {}
+    for _ in ("pools", "tenants"):
+        files = {
+            path.replace(_CLUSTER_FOLDER, f"overlays/{cluster}/"): template.render(given, pools=pools)
+            for path, template in templates.items()
+        }
+        report = report_on(load_tree(Written(None, {path: text.encode() for path, text in files.items()}), (cluster,)))
+        for item in report.diagnostics:
+            if item.is_error:
+                document = document_of(item.finding.at)
+                where = f"{document.kind} `{document.name}`" if document else "the platform"
+                hint = item.shown.help or f"`gpuplan explain {item.code}` says more"
+                raise GpuplanError(f"{where} would have an error: {item.shown.message}", hint)
+        pools = {pool.name: pool for pool in report.plans[0].pools}
+    return files

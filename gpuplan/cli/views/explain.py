@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
@@ -18,9 +19,11 @@ from gpuplan.compiler.policy.fields import FieldDoc, field_paths, find_field
 from gpuplan.terminal.catalog import gpu_page
 from gpuplan.terminal.fitting import Table
 from gpuplan.terminal.json_findings import json_text
+from gpuplan.terminal.options import OUTPUTS, SCHEMAS
 from gpuplan.terminal.text import SEVERITY_STYLES, Style, Theme, marked_up, section
 
 SCHEDULER: Final = "scheduler"
+_FAMILY: Final = regex("GPU[0-9]{1,2}")
 WIDEST: Final = 100
 """Prose in longer lines is hard to read."""
 
@@ -31,6 +34,9 @@ def explain(subject: str, theme: Theme) -> str:
     for rule in known:
         if subject.lower() in (rule.code.lower(), rule.name):
             return rule_page(rule, theme) if isinstance(rule, Rule) else retired_page(rule, theme)
+    family = subject.upper().rstrip("X")
+    if _FAMILY.fullmatch(family) and (listed := [rule for rule in rules() if rule.code.startswith(family)]):
+        return rules_table(listed, theme)
     if gpu := load().find(subject.upper()):
         return gpu_page(gpu, theme)
     if subject.lower() in _schedulers():
@@ -44,7 +50,8 @@ def explain(subject: str, theme: Theme) -> str:
 def subjects() -> list[str]:
     """All that can be explained."""
     names = (name for rule in rules() for name in (rule.code, rule.name))
-    return [*names, *field_paths(), *load().ids(), *_schedulers()]
+    lists = ("gpus", "rules", "schema", *(f"schema/{name}" for name in SCHEMAS))
+    return [*names, *field_paths(), *load().ids(), *_schedulers(), *lists]
 
 
 def _schedulers() -> list[str]:
@@ -59,8 +66,11 @@ def _hint(subject: str) -> str:
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
     if near:
         return f"did you mean {listing(near[:3], last='or')}?"
+    if models := [gpu.id for gpu in load().all() if any(profile.name == subject for profile in gpu.profiles)]:
+        return f"it is a MIG profile: `gpuplan explain {models[0]}` draws the profiles of {listing(models)}"
     return (
-        "`gpuplan rules` and `gpuplan catalog` list what there is; fields start with a kind, as in `Pool.spec.sharing`"
+        "`gpuplan explain rules` and `gpuplan explain gpus` list rules and GPU models; fields start with a kind, as in"
+        " `Pool.spec.sharing`"
     )
 
 
@@ -105,6 +115,17 @@ def how_to_ignore(rule: Rule) -> str:
     if rule.ignorable:
         return f"Where it is right all the same, a comment says so: `# gpuplan: ignore[{rule.code}] the reason`."
     return "It cannot be ignored: there is nothing that gpuplan could do instead."
+
+
+# --- Schemas -------------------------------------------------------------------------------------------------------
+
+
+def schemas_table(theme: Theme) -> str:
+    """Return a line for each JSON Schema: how to ask for it, and the documents that it describes."""
+    meanings = {"policy": "any document", "overlay": "any document in an overlay, which may leave fields out"}
+    meanings |= {name: f"the output of `gpuplan {verb} -o json`" for name, verb in OUTPUTS.items()}
+    rows = [(f"schema/{name}", meanings.get(name, f"documents of the kind {name}")) for name in SCHEMAS]
+    return Table(("SUBJECT", "SCHEMA OF"), rows).shown(theme)
 
 
 # --- Fields ------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def _way_to_platform(root: Path) -> str:
         if find_folders(root / above, OVERLAYS):
             way = os.path.normpath(root / above)
             return f"a platform is in `{way}`: say `-C {way}`"
-    return "`gpuplan init .` writes a starter"
+    return "name the folder that holds overlays/ with `-C DIR`; `gpuplan init .` writes a starter"
 
 
 @dataclass(slots=True)

@@ -32,6 +32,10 @@ MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 COMPUTE_MAJOR_LABEL: Final = "nvidia.com/gpu.compute.major"
 COMPUTE_MINOR_LABEL: Final = "nvidia.com/gpu.compute.minor"
 MIG_STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
+SHARING_LABEL: Final = "nvidia.com/gpu.sharing-strategy"
+REPLICAS_LABEL: Final = "nvidia.com/gpu.replicas"
+"""The number of shares of each device; 1 if devices are not shared."""
+
 DRIVER_LABEL: Final = "nvidia.com/cuda.driver-version.full"
 
 _SHARED: Final = "-SHARED"

@@ -6,7 +6,14 @@ import click
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.terminal.options import against_option, cluster_option, nodes_option, outputs_option, pool_names
+from gpuplan.terminal.options import (
+    against_option,
+    cluster_option,
+    nodes_option,
+    outputs_option,
+    pool_names,
+    refuse_clusters,
+)
 from gpuplan.terminal.verbs import completing, format_option, option, verb
 
 FORMATS = ("table", "name", "markdown", "json", "yaml")
@@ -21,7 +28,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 
 
 @verb("diffing")
-@click.argument("span", metavar="[REV..REV]", default="")
+@click.argument("span", metavar="[REV..REV]", default="", callback=refuse_clusters)
 @against_option(
     "Compare the working tree with this revision, or with the platform or the `out/` in this folder [default: HEAD]"
 )
@@ -50,7 +57,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
     help="End with 1 only if a change is of this class or a more severe class.",
 )
 def diff() -> None:
-    """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
+    """Show what a change disturbs, and how to undo it.
 
     Each change has a class, from mild to severe: none, metadata, quota, plugin-restart, admission, taint,
     preemption-order, repartition, recreate, two-step, destructive. gpuplan reads revisions from Git, and does not
@@ -89,7 +96,10 @@ def diff() -> None:
     help="Let --prune --write delete queues, and documents that nodes may still name, without --nodes.",
 )
 def retain() -> None:
-    """Write what must outlive a change of the policies.
+    """Keep definitions that nodes or queues still use after a change.
+
+    `gpuplan build --retain` and `gpuplan rollout` do this for you. You need this command to see what a change would
+    drop, to write it without a build, and to delete old documents with --prune.
 
     Nodes name a MIG layout, or a configuration of the device plugin, until a person syncs the change, and Kueue keeps
     queues in use. gpuplan keeps definitions that the working tree has removed, as documents of the kind Retained. Each
@@ -144,7 +154,7 @@ def retain() -> None:
 )
 @format_option("table", "markdown", "json", help="For people, for a merge request, or for programs")
 def rollout() -> None:
-    """Plan how a pool gets another sharing, node by node.
+    """Plan how a pool changes its sharing, node by node.
 
     Each step is a small commit: its nodes, the preparation, the overlay to write, and the wait after it. While the
     nodes of a step are away, the other nodes can serve all guarantees. If no order can do this, gpuplan shows the
@@ -154,7 +164,11 @@ def rollout() -> None:
     if no order is safe, the policies have errors, the last step is not committed, or nodes of --nodes still name an
     entry that the step would remove. It ends with 2 if you have to change a file of your own by hand.
 
+    A rollout keeps the old layout defined by itself. You need `gpuplan retain` only if you change the sharing of all
+    nodes at once in the policies.
+
     \b
+      gpuplan rollout a100-shared --cluster prod --to seven-small            all steps
       kubectl get nodes -o json | gpuplan rollout a100-shared --cluster prod --to seven-small --nodes -
       gpuplan rollout a100-shared --cluster prod --write --nodes nodes.txt   the next step
       gpuplan rollout a100-shared --cluster prod --back --nodes nodes.txt    from the middle, back again

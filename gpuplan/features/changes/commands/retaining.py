@@ -43,7 +43,7 @@ def retain(
     without_evidence: bool,
 ) -> int:
     if without_evidence and (nodes or not prune):
-        raise click.UsageError("--without-evidence is said to --prune in place of --nodes.")
+        raise click.UsageError("--without-evidence is for --prune without --nodes: type --prune --without-evidence.")
     retention = retaining.retain(terminal.root, clusters, against, *read_nodes_and_others(nodes))
     if not retention.is_compared:
         write_findings(terminal, retention.report, (), to_stderr=True)

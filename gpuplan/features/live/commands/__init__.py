@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuplan.terminal.options import findings_option, kustomize_option, outputs_option, strictness_option
+from gpuplan.terminal import options
 from gpuplan.terminal.verbs import option, verb
 
 FORMATS = ("table", "markdown", "json")
@@ -20,15 +20,15 @@ FORMATS = ("table", "markdown", "json")
     section="Selection",
     help="The cluster of the dump [default: the only cluster, or the name in gpuplan's own objects of the dump].",
 )
-@kustomize_option
-@outputs_option(
+@options.kustomize_option
+@options.outputs_option(
     FORMATS,
     f"The format: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the "
     "terminal still shows the default format",
 )
-@strictness_option
+@options.strictness_option
 def drift() -> None:
-    """Show what runs otherwise than the policies say.
+    """List where the cluster differs from the policies.
 
     DUMP is the output of `kubectl get -o yaml`: a file, a folder, or - for stdin. gpuplan connects to no cluster. It
     compares each field that it writes, by the rules of server-side apply. A difference shows the line of the policy,
@@ -66,9 +66,9 @@ def drift() -> None:
     section="Mode",
     help="Add missing policies of the cluster; existing policies do not change.",
 )
-@findings_option
+@options.findings_option
 def import_() -> None:
-    """Make policies of a cluster that runs.
+    """Write policies from what a cluster runs.
 
     DUMP is the output of `kubectl get -o yaml`, or files from Git: a file, a folder, or - for stdin. It has nodes, the
     objects and files of the GPU Operator, quotas, queues, members and work. gpuplan connects to no cluster, and ignores

@@ -81,7 +81,8 @@ def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
     told = tuple(machine.labels.get(label, "") for label in (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, SHARD_LABEL))
     selector = tuple(sorted(selector_of(machine).items()))
     product = bare_product(machine.product) or tuple(sorted(machine.devices))
-    return (product, machine.counted, *told, _unlabelled(machine), machine.taints, selector, flavors)
+    shown = "" if machine.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) else repr(machine.shared)
+    return (product, machine.counted, *told, shown, _unlabelled(machine), machine.taints, selector, flavors)
 
 
 def _unlabelled(machine: Machine) -> tuple[object, ...]:

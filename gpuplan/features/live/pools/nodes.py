@@ -24,7 +24,10 @@ from gpuplan.compiler.planning.discovered import (
     MIG_RESOURCES,
     PASSING_TAINTS,
     PRODUCT_LABEL,
+    REPLICAS_LABEL,
+    SHARING_LABEL,
     bare_product,
+    is_of_mig_devices,
     shown_product,
     unshared_product,
 )
@@ -138,6 +141,16 @@ class Machine(Value):
         """The number in the label: of GPUs, or of MIG devices that are published as GPUs."""
         count = self.labels.get(COUNT_LABEL, "")
         return int(count) if count.isdigit() and len(count) < _DIGITS else 0
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The sharing of its GPUs as a policy has it, by the labels of GPU Feature Discovery; empty without sharing."""
+        replicas = self.labels.get(REPLICAS_LABEL, "")
+        kind = {"time-slicing": "timeSlicing", "mps": "mps"}.get(self.labels.get(SHARING_LABEL, ""))
+        if kind is None or not replicas.isdigit() or len(replicas) >= _DIGITS or is_of_mig_devices(self.product):
+            return {}
+        rename = {} if unshared_product(self.product) == self.product else {"rename": False}
+        return {kind: {"replicas": int(replicas), **rename}}
 
     @property
     def has_mig_devices(self) -> bool:

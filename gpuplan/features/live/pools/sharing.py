@@ -141,7 +141,8 @@ class Sharing:
             return Shared(whole, named)
         if self.surroundings.is_fraction(group.pool):
             return Shared({"fraction": {}}, named)
-        return Shared({"exclusive": {}}, named)
+        shown = group.machines[0].shared if group.machines and config is _NONE else {}
+        return Shared(shown or {"exclusive": {}}, named)
 
     def _strategy(self, group: Group, config: Configuration) -> str:
         """Return the file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""

@@ -8,7 +8,7 @@ import click
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import listing
-from gpuplan.terminal.options import cluster_option, pool_names
+from gpuplan.terminal.options import cluster_option, pool_names, refuse_clusters
 from gpuplan.terminal.verbs import completing, format_option, option, verb
 
 OBJECTIVES = ("gpus", "changes", "price")
@@ -37,6 +37,8 @@ def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fra
     part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
     if part is None or part > 10:
         raise click.BadParameter("use a part such as 30% or 0.3, at most 1000%.", param=parameter)
+    if part and text.isdecimal():
+        raise click.BadParameter(f"{text} is ambiguous: type `{text}%` or `{text}00%`.", param=parameter)
     return part
 
 
@@ -60,13 +62,8 @@ class _Objective(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -> None:
-    if text is not None:
-        raise click.UsageError(f"there is no `--tolerance` any more. {_PLAN_FOR_MORE}")
-
-
 @verb("packing")
-@click.argument("demand", nargs=-1, metavar="[DEMAND...]")
+@click.argument("demand", nargs=-1, metavar="[DEMAND...]", callback=refuse_clusters)
 @cluster_option
 @option(
     "--pool",
@@ -92,7 +89,6 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     help="The demand of teams that no file names: the guarantees of their quotas, the limits of their quotas, or "
     "their workloads [default: guaranteed].",
 )
-@option("--tolerance", hidden=True, expose_value=False, callback=_refuse_tolerance)
 @option(
     "--percentile",
     type=click.FloatRange(min=0, max=100, min_open=True),
@@ -153,7 +149,7 @@ def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -
     "table", "json", "markdown", "diff", help="For people, for programs, for a merge request, or as a patch of files"
 )
 def pack() -> None:
-    """Compute how GPUs are best cut for a demand, as a patch of policies.
+    """Compute how to partition the GPUs for a demand.
 
     DEMAND is `Demand` documents or tables with the units that teams need at once. Without DEMAND, gpuplan takes the
     guarantees of the platform's quotas. The answer lists pools, their layouts and each team's units, the reason why

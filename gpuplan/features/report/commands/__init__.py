@@ -34,7 +34,7 @@ from gpuplan.terminal.verbs import option, verb
     help="Show the page at a port of this machine only, and update it with the files, until Ctrl+C.",
 )
 def report() -> None:
-    """Draw the platform as one HTML page, for a browser or for paper.
+    """Draw the platform as one HTML page.
 
     The page needs no network and no script. It draws pools with their nodes and GPUs to scale, and lists guarantees,
     free units, evictions, costs, and findings. If policies have errors, it shows the parts without errors.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -23,15 +24,17 @@ _serve_page = late("gpuplan.features.report.commands.following:serve")
 def report(terminal: Terminal, clusters: Sequence[str], against: str, file: str, port: int | None) -> int:
     if port is not None:
         if file != "-":
-            raise click.UsageError("--serve writes no file, and --output shows none.")
+            raise click.UsageError("--serve writes no file, and --output shows none: give one of them.")
         return _serve(terminal, clusters, against, port)
+    if file in ("json", "yaml"):
+        raise click.UsageError(f"the page is HTML: type `gpuplan show -o {file}`, or `gpuplan report -o report.html`.")
+    if file == "-" and sys.stdout.isatty():
+        raise GpuplanError("the page is HTML, and stdout is a terminal", "type `gpuplan report -o report.html`")
     if file != "-":  # before a large platform is planned in vain
         folder = Path(file).parent
         refuse_links(terminal.root, file)
         if not folder.is_dir():
-            raise GpuplanError(
-                f"there is no folder `{folder}` for the page", f"make it: `mkdir -p {quote(str(folder))}`"
-            )
+            raise GpuplanError(f"there is no folder `{folder}` for the page", f"type `mkdir -p {quote(str(folder))}`")
     made = _made(terminal, clusters, against, None)
     if file == "-":
         terminal.print(made.text)

@@ -16,10 +16,10 @@ from gpuplan.terminal.verbs import format_option, verb
 def trace() -> None:
     """Show where a value comes from, or what depends on a line.
 
-    TARGET is a file below out/ or its line, an object, a line of a policy, or a document; PATH is a field in the object
-    or document. With -, gpuplan reads objects of kubectl from stdin, and compares them with out/. For a value in out/,
-    gpuplan shows the lines that it comes from. For a line of a policy, gpuplan shows the values that depend on it, and
-    the Applications that sync them.
+    TARGET is a file below out/ or a line of the file, an object, a line of a policy, or a document. PATH is a field in
+    TARGET. With - gpuplan reads objects from stdin, as kubectl prints them, and compares them with the files in out/.
+    For a file in out/, each value is shown with the policy lines that it comes from. For a policy, everything that
+    depends on it is shown, with the Application that applies it.
 
     \b
       gpuplan trace out/prod/scheduling/priorityclass-training.yaml:5

@@ -1,0 +1,95 @@
+"""The pools that somebody wants in a new platform: named by options, or read from nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.catalog import Gpu, load, parse_profile
+from gpuplan.compiler.planning.node_list import LIST_NODES
+from gpuplan.features.live import clusters
+from gpuplan.features.live.drafts import Draft
+from gpuplan.features.live.dump import Dump, read_dump
+from gpuplan.features.live.pools import read
+from gpuplan.features.live.pools.layouts import find_stock
+from gpuplan.terminal.lists import contents
+from gpuplan.terminal.session import Terminal
+
+_NUMBER: Final = "([1-9][0-9]{0,3})"
+_POOL: Final = regex(rf"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)={_NUMBER}x{_NUMBER}x([^:]+)(?::([^=]+)(?:=(.+))?)?")
+_COUNT: Final = regex(_NUMBER)
+_INSTANCE: Final = regex(rf"([^:]+)(?::{_NUMBER})?")
+_NEXT_INSTANCE: Final = regex(r"\+(?=[0-9])")
+"""A `+` between instances; behind a `+` inside a profile's name is a letter."""
+
+
+def pools_named(wishes: Sequence[str]) -> Iterator[Draft]:
+    """Yield the pool that each value of `--pool` describes."""
+    for wish in wishes:
+        found = _POOL.fullmatch(wish)
+        if found is None:
+            raise GpuplanError(
+                f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
+                "two nodes with eight GPUs each: `--pool research=2x8xA100-80GB:time-slicing=3`",
+            )
+        name, nodes, gpus, model, kind, value = found.groups()
+        gpu = load().get(model)
+        counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
+        sharing = _sharing(gpu, kind or "exclusive", value or "")
+        yield Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})
+
+
+_SHARES: Final = {"time-slicing": "timeSlicing", "mps": "mps"}
+
+
+def _sharing(gpu: Gpu, kind: str, value: str) -> dict[str, Any]:
+    if kind == "exclusive" and not value:
+        return {"exclusive": {}}
+    if kind in _SHARES and _COUNT.fullmatch(value):
+        return {_SHARES[kind]: {"replicas": int(value)}}
+    if kind == "mig":
+        return {"mig": {"instances": dict(instances_of(gpu, value))}}
+    typed = f"{kind}={value}" if value else kind
+    raise GpuplanError(
+        f"`{typed}` is not a way to share GPUs", "write exclusive, time-slicing=N, mps=N or mig=LAYOUT, such as mps=4"
+    )
+
+
+def instances_of(gpu: Gpu, layout: str) -> Counter[str]:
+    """Return the instances of a layout by its name in NVIDIA's file, or by its instances."""
+    if (stock := find_stock(layout, gpu)) and "instances" in stock.spec:
+        return Counter(stock.spec["instances"])
+    counts: Counter[str] = Counter()
+    for part in map(_INSTANCE.fullmatch, _NEXT_INSTANCE.split(layout)):
+        if part is None or parse_profile(part[1]) is None:
+            names = [profile.name for profile in gpu.base_profiles]
+            hint = "write exclusive, time-slicing=N or mps=N"
+            if names:
+                known = listing([f"mig=all-{name}" for name in names], None)
+                hint = f"there are {known}, and instances such as `mig={names[0]}:2`"
+            raise GpuplanError(f"`mig={layout}` is no layout of {gpu.id}", hint)
+        counts[part[1]] += int(part[2] or 1)
+    return counts
+
+
+def pools_of_nodes(terminal: Terminal, files: Sequence[str], cluster: str) -> Iterator[Draft]:
+    """Yield the cluster and the pools that lists of nodes show, with their layouts; none without a file."""
+    if not files:
+        return
+    dump, _ = read_dump(dict(contents(files, LIST_NODES)))
+    nodes = Dump(dump.of_kind("", "Node"))
+    if not nodes.objects:
+        raise GpuplanError(f"{listing(files)} lists no node", f"write the nodes with `{LIST_NODES}`")
+    found = read(nodes)
+    for item in found.diagnostics:
+        terminal.say(f"note: {item.shown.message}\n")
+    if not any(draft.kind == "Pool" for draft in found.drafts):
+        raise GpuplanError(
+            "no node shows its GPU model: GPU Feature Discovery writes it into the label `nvidia.com/gpu.product`",
+            "name the pools: `--pool research=2x8xA100-80GB`",
+        )
+    yield from (*clusters.read(nodes, cluster).drafts, *found.drafts)

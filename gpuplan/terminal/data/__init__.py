@@ -1,0 +1,1 @@
+"""Tables and schemas, as data: these modules hold values and no logic."""

@@ -248,7 +248,7 @@ def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
 
 
 _EVER = "any time"
-_TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evicted are idle"}
+_TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "are idle and may be evicted"}
 """The words for the time that a limit bounds."""
 
 

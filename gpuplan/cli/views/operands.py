@@ -34,7 +34,7 @@ _FATES = {
     Restart.PAUSES: "running pods continue, and new pods wait: `plugin-restart`",
     Restart.WATCHES: "nothing waits for it: `plugin-restart`",
 }
-_WHERE = {Where.ALL: "all with GPUs", Where.MIG: "whose GPUs can be divided", Where.MPS: "that share GPUs by MPS"}
+_WHERE = {Where.ALL: "all with GPUs", Where.MIG: "with GPUs that MIG can divide", Where.MPS: "with GPUs shared by MPS"}
 
 _SURPRISES = """\
 ## What is easily missed

@@ -20,10 +20,10 @@ def test_a_line_of_what_is_written_is_traced_to_the_policy(tmp_path: Path) -> No
     root = a_platform(tmp_path)
     run("build", cwd=root)
 
-    done = run("trace", f"{QUOTA}:12", cwd=root)
+    done = run("trace", f"{QUOTA}:13", cwd=root)
 
     assert (done.code, done.err) == (0, "")
-    assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n' in done.out
+    assert '  13  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n' in done.out
     assert "copied      policies/tenant.yaml:10  Tenant research spec.quotas[0].guaranteed\n" in done.out
 
 
@@ -53,7 +53,7 @@ def test_a_line_of_a_policy_leads_to_what_depends_on_it(tmp_path: Path) -> None:
     done = run("trace", "policies/tenant.yaml:10", "-o", "json", cwd=a_platform(tmp_path))
 
     guaranteed = next(line for line in json.loads(done.out)["lines"] if line["path"].endswith("guaranteed"))
-    assert (QUOTA, 12, "copied") in [(use["file"], use["line"], use["how"]) for use in guaranteed["to"]]
+    assert (QUOTA, 13, "copied") in [(use["file"], use["line"], use["how"]) for use in guaranteed["to"]]
 
 
 def test_a_file_that_is_not_what_would_be_written_is_told(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_objects_come_by_a_pipe(tmp_path: Path) -> None:
     done = run("trace", "-", cwd=root, stdin=text)
 
     assert (done.code, done.err) == (0, "")
-    assert '  12  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n      the cluster has 17\n' in done.out
+    assert '  13  spec.hard["requests.nvidia.com/gpu.shared"] = 16\n      the cluster has 17\n' in done.out
 
 
 def test_what_has_two_meanings_says_how_to_name_the_other(tmp_path: Path) -> None:

@@ -99,11 +99,11 @@ _WORK_HEAD: Final = """\
 # What tenants may do to running work
 
 Queues limit tenants as long as the queues count all running work. Kueue and KAI-Scheduler count by owners, labels,
-annotations and finalizers, which the role `edit` may change. Admission policies therefore protect these fields from
-everyone except controllers. A controller is a user who may change or delete such objects in every namespace.
-Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and administrators who drain nodes
-work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the scheduler that KAI-Scheduler was made
-from, which is not public. gpuplan assumes that both behave alike.
+annotations and finalizers, which the role `edit` may change. The policies `gpuplan-running` and `gpuplan-grace`
+therefore protect these fields from everyone except controllers. A controller is a user who may change or delete such
+objects in every namespace. Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and
+administrators who drain nodes work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the
+scheduler that KAI-Scheduler was made from, which is not public. gpuplan assumes that both behave alike.
 
 A pod that is ending keeps its GPUs until it has ended, and no queue counts it. A team therefore gets its guaranteed
 GPUs back when the borrower's grace period ends. `admission.gracePeriod` of the Cluster limits the grace period of pods

@@ -53,7 +53,8 @@ def chart_artifacts(
     if chart is None:
         return
     body = new_object("v1", "Namespace", chart.namespace)
-    yield Manifest(folder, body, about=about(plan.cluster), trace=partial(_trace_namespace, plan))
+    trace, why = partial(_trace_namespace, plan), text_of("why-scheduler-namespace")
+    yield Manifest(folder, body, about=about(plan.cluster), trace=trace, why=why)
     # Helm has a registry before the chart's name, and a repository after it. People copy the command into a shell.
     is_registry = "://" not in chart.repository or chart.repository.startswith("oci://")
     where = quote(f"oci://{chart.repository.removeprefix('oci://')}") + "/" if is_registry else ""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY
+from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Manifest, admission_binding, quantity
@@ -129,7 +130,7 @@ def _grants(of: _Traces, folder: str, suffix: str, selector: Mapping[str, Any]) 
     tenant, scheduler, name = of.tenant, of.plan.scheduler, f"grants{suffix}"
     body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=parameters(tenant, of.name, scheduler))
     subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
-    yield Manifest(folder, body, about=subjects, trace=of.parameters)
+    yield Manifest(folder, body, about=subjects, trace=of.parameters, why=text_of("why-grants"))
     for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
         read = {"name": name, "namespace": SYSTEM_NAMESPACE}
         body = admission_binding(f"{policy}{suffix}", policy, selector, read)

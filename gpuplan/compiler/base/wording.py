@@ -49,6 +49,13 @@ def _plural(kind: str) -> str:
     return f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
 
 
+def help_on_variables(text: str) -> str:
+    """Return help if a text has what a template or a shell would replace, or nothing."""
+    advice = "policies have no variables: write the value here, or each cluster's own in `overlays/<cluster>/`"
+    return advice if _VARIABLE.search(text) else ""
+
+
+_VARIABLE = regex(r"\$\{|\{\{|\{%|\$\([A-Za-z_]")
 _MARKUP = regex(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 

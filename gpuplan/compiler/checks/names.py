@@ -9,7 +9,7 @@ from string import ascii_lowercase, digits
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import help_on_variables, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of, repeats
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE, account_of, role_of
@@ -33,7 +33,7 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.planning.subjects import subject_of
 from gpuplan.compiler.policy.models import Member, Platform
-from gpuplan.compiler.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
+from gpuplan.compiler.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, NAMESPACE, Naming
 from gpuplan.compiler.policy.walking import Name, names_in, naming_of
 
 # --- Spelling and length -----------------------------------------------------------------------------------------
@@ -64,12 +64,17 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
                 naming.carrier,
                 f"a {naming.form} has lower-case letters, {signs}, and a letter or digit at both ends",
             ),
-            help="start with a letter, go on with letters, digits and `-`"
-            if not better
-            else f"`{better}` is taken: write another name"
-            if (naming, better) in taken
-            else f"write `{better}`",
+            help=help_on_variables(text)
+            or (_PATTERN if naming is NAMESPACE and "*" in text else "")
+            or (f"`{better}` is taken: write another name" if better and (naming, better) in taken else "")
+            or (f"write `{better}`" if better else "start with a letter, go on with letters, digits and `-`"),
         )
+
+
+_PATTERN: Final = (
+    "write `labelledNamespaces: true` below `spec`, and label such namespaces with `gpuplan.dev/tenant` and its name"
+)
+"""Advice on a pattern in place of a namespace's name."""
 
 
 def _flaw(naming: Naming, name: str) -> str:

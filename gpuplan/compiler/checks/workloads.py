@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.pools import gpu_memory_mib
 from gpuplan.compiler.planning.serving import is_called
 from gpuplan.compiler.planning.workspaces import FILES, files_of
 from gpuplan.compiler.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
+from gpuplan.compiler.policy.texts import quantity_meant
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
@@ -523,12 +524,17 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
                 workload.at / "cpu",
                 f"`{spec.cpu}` of workload `{workload.name}` is not a number of CPUs",
                 label="no node has so many" if cpus and cpus > 0 else "cpu",
-                help="write a number such as `4`, or thousandths such as `500m`",
+                help=f"write {_cores_meant(spec.cpu or '') or 'a number such as `4`, or thousandths such as `500m`'}",
             )
         if spec.memory:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
         for volume in volumes_of(workload):
             yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
+
+
+def _cores_meant(text: str) -> str:
+    meant = quantity_meant(text)
+    return meant if (parse_quantity(meant.strip("`")) or _MOST_CPUS) < _MOST_CPUS else ""
 
 
 def _unlikely_bytes(at: Origin, counted: str, text: str, workload: Workload) -> Iterator[Finding]:
@@ -540,7 +546,7 @@ def _unlikely_bytes(at: Origin, counted: str, text: str, workload: Workload) -> 
             if text
             else f"workload `{workload.name}` asks for an empty amount of {counted}",
             label=f"{number(size.normalize())} bytes" if size is not None else str(at.path[-1]),
-            help="write a number with a unit, such as `32Gi`",
+            help=f"write {quantity_meant(text) or 'a number with a unit, such as `32Gi`'}",
         )
 
 

@@ -20,8 +20,6 @@ from gpuplan.compiler.documents.scalars import shortened
 from gpuplan.compiler.documents.stretches import Stretch
 from gpuplan.compiler.documents.text import check_text
 
-EXAMPLE = "# gpuplan: ignore[GPU203] reason"
-
 
 class Ignore(Value):
     """Silences findings of some rules whose primary label begins on ``line``; ``span`` is the comment's."""
@@ -57,11 +55,15 @@ def find_malformed(file: SourceFile) -> Iterator[Diagnostic]:
         problem = _instruction(written["instruction"])
         if isinstance(problem, str):
             at = Spot(Location(file, _span(line, written))).origin
-            yield MALFORMED_IGNORE.report(Finding(at, problem, "silences nothing", help=f"write `{EXAMPLE}`"))
+            named = _BRACKETS.search(written["instruction"])
+            codes = ", ".join(_CODE.findall(named[0])) if named else ""
+            help_ = f"write `# gpuplan: ignore[{codes or 'GPU203'}] reason`, with the reason in its place"
+            yield MALFORMED_IGNORE.report(Finding(at, problem, "silences nothing", help=help_))
 
 
 _MARKER = regex(r"(?<!\S)#\s*gpuplan:\s*(?P<instruction>.*)")
 _IGNORE = regex(r"ignore\s*(?:\[(?P<codes>[^\]]*)\])?[\s:]*(?P<reason>.*)")
+_BRACKETS = regex(r"\[[^\]]*\]?")
 _CODE = regex(r"GPU[0-9]{3}")
 
 

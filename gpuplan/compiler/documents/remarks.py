@@ -21,6 +21,7 @@ from gpuplan.compiler.base.diagnostics import (
     WholeFile,
 )
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import help_on_variables
 from gpuplan.compiler.documents import rules
 from gpuplan.compiler.documents.document import Document, Spot
 from gpuplan.compiler.documents.ignores import find_malformed
@@ -127,7 +128,10 @@ class Remarks:
     def key_not_text(self, event: Event, path: Path, key: object) -> None:
         is_scalar = type(event) is SCALAR
         name = f" `{shortened(event.value)}`" if is_scalar and event.value else ""
-        help_text = f"quote the key: `{quoted(event.value)}`" if is_scalar else "write a name as the key"
+        line = self._file.lines[event.start_mark.line + self._part.line]
+        help_text = help_on_variables(line) or "write a name as the key"
+        if is_scalar:
+            help_text = f"quote the key: `{quoted(event.value)}`"
         message = f"key{name} is {_kind(key)}, not text"
         self._remark(rules.KEY_NOT_TEXT, self._span(event), path, message, "not text", help_text)
 

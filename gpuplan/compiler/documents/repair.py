@@ -36,9 +36,11 @@ class Slip(Enum):
     """The slip that was made."""
 
     TAB = auto()
+    BLANK = auto()
     INDENTATION = auto()
     COLON = auto()
     SPACE = auto()
+    DASH = auto()
     BRACKET = auto()
     SURPLUS = auto()
     QUOTE = auto()
@@ -85,6 +87,10 @@ def find_repairs(text: str, met: int, begun: int) -> tuple[Repair, ...]:
         edited = [*lines[: repair.line], repair.text, *lines[repair.line + 1 :]]
         if repair.slip is Slip.TAB:
             edited = [_without_tabs(line) for line in edited]
+        elif repair.slip is Slip.BLANK:
+            edited = [_with_plain_blanks(line) for line in lines]
+        elif repair.slip is Slip.DASH:
+            edited = [*_with_blanks(lines)]
         meaning = _meaning("\n".join(edited))
         if meaning is not None:
             widths = len({_indentation(line) for line in edited if _says_something(line)})
@@ -130,10 +136,17 @@ def _telling(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
         for width in sorted(widths - {0})[:_MOST_TRIALS]:
             yield Repair(Slip.TAB, tabbed, 0, " " * width + tail)
         return
+    odd = next((row for row, line in enumerate(lines) if line != _with_plain_blanks(line)), None)
+    if odd is not None:
+        found = _ODD_BLANK.search(lines[odd])
+        yield Repair(Slip.BLANK, odd, found.start() if found else 0, _with_plain_blanks(lines[odd]))
+        return
     for row in rows:
         line = lines[row]
         if _ONLY_DASHES.fullmatch(line) and line.rstrip() != "---":
             yield Repair(Slip.SEPARATOR, row, 0, "---")
+        elif _TIGHT_DASH.fullmatch(line):
+            yield Repair(Slip.DASH, row, _indentation(line), next(_with_blanks([line])))
         elif curly := _CURLY.search(line):
             yield Repair(Slip.CURLY_QUOTE, row, curly.start(), straightened(line))
 
@@ -172,9 +185,28 @@ def straightened(line: str) -> str:
     return "".join('"' if character in CURLY_QUOTES else character for character in line)
 
 
+def _with_plain_blanks(line: str) -> str:
+    """Return a line with plain blanks for others before its text, and behind its `-` and its key."""
+    head = _HEAD_OF_LINE.match(line)
+    return _ODD_BLANK.sub(" ", head[0]) + line[head.end() :] if head else line
+
+
 def _without_tabs(line: str) -> str:
     found = _TABBED.match(line)
     return found[0].replace("\t", "  ") + line[found.end() :] if found else line
+
+
+def _with_blanks(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines with a blank behind each `-`, and those of its item aligned with what follows it."""
+    width = None
+    for line in lines:
+        if tight := _TIGHT_DASH.fullmatch(line):
+            width = len(tight[1])
+            yield f"{tight[1]}- {tight[2]}"
+            continue
+        if width is not None and _says_something(line) and _indentation(line) <= width:
+            width = None
+        yield f" {line}" if width is not None and _indentation(line) == width + 1 else line
 
 
 def _left_open(body: str) -> tuple[list[int], int | None]:
@@ -206,6 +238,9 @@ _MOST_TRIALS = 12  # of one kind for one line
 _CLOSERS = {"{": "}", "[": "]"}
 _HEAD = regex(r"(apiVersion|kind|metadata|spec):")  # which a document has, and has at the left edge
 _TABBED = regex(r" *\t[ \t]*")
+_ODD_BLANK = regex(r"[^\S \t\r\n]")
+_HEAD_OF_LINE = regex(r"\s*(?:-\s+)*(?:[^\s:#'\"{}\[\],]+:\s+)?")
+_TIGHT_DASH = regex(r"( *)-([A-Za-z_][\w.]*:(?:\s.*)?)")
 _CURLY = regex(f"[{CURLY_QUOTES}]")
 _ONLY_DASHES = regex("\\s*[-\u2013\u2014]{1,6}\\s*")
 _NO_COLON = regex(r"(\s*(?:- +)*\w[\w./-]*)((?:\s+[^\s:].*)?\s*)")

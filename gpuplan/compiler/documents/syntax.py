@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import yaml
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Location, Position, SourceFile, Span
-from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.base.wording import count, help_on_variables, joined
 from gpuplan.compiler.documents.data.syntax import SLIPS, TAB, WORDS
 from gpuplan.compiler.documents.document import Spot
 from gpuplan.compiler.documents.repair import WIDTHS, Repair, Slip, Words, find_repairs
@@ -34,6 +34,8 @@ def explain(
         if repairs[0].slip is not Slip.BARE_TEXT:
             at, other = mistake, at
         words = _words_of(repairs, words, file.lines[mistake.line - 1])
+    if variables := help_on_variables(file.lines[at.line - 1]):
+        words = Words("`{` in the place of a value begins a mapping", words.label, variables, other=words.other)
     related = (Label(_spot(file, other).origin, words.other),) if words.other and other != at else ()
     finding = Finding(_spot(file, at).origin, words.message, words.label, related, help=words.help)
     return SYNTAX_ERROR.report(finding)
@@ -53,6 +55,8 @@ def _words_of(repairs: Sequence[Repair], words: Words, written: str) -> Words:
     if repair.slip in WIDTHS:
         label = said.label or f"indented by {count(len(written) - len(written.lstrip()), 'space')}"
         return said._replace(label=label, help=_indent_help([found.indentation for found in repairs]))
+    if repair.slip is Slip.BLANK:
+        return said._replace(help="write plain blanks in this line", other="")
     text = repair.text.strip()
     return said._replace(help=f"write `{text}`" if len(text) <= _LONGEST else said.help, other="")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpuplan.compiler.manifests.admission import AdmissionPolicy, AdmissionRule, admission_binding
 from gpuplan.compiler.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.compiler.manifests.model import (
+    HEADER,
     File,
     Gvk,
     Hook,
@@ -18,7 +19,7 @@ from gpuplan.compiler.manifests.model import (
 from gpuplan.compiler.manifests.quantities import byte_quantity, exact_quantity, parse_quantity, quantity
 from gpuplan.compiler.manifests.rules import RULES
 from gpuplan.compiler.manifests.schemas import Problem, Releases, SchemaCheck, check_schemas, unusable_definitions
-from gpuplan.compiler.manifests.tree import HEADER, Tree, object_path, render_index, render_kustomizations, render_tree
+from gpuplan.compiler.manifests.tree import Tree, object_path, render_index, render_kustomizations, render_tree
 from gpuplan.compiler.manifests.yamltext import to_yaml
 
 __all__ = [

@@ -52,10 +52,11 @@ class AdmissionPolicy(Value):
     """A policy. ``match`` has the operations by version and resource, ``variables`` are in the order of their use.
 
     An object is judged where all ``conditions`` are true. Parameters, if it ``has_parameters``, are a ConfigMap that a
-    binding names.
+    binding names. ``why`` is the reason why gpuplan writes it, as in `Manifest`.
     """
 
     name: str
+    why: str
     has_parameters: bool
     match: Mapping[str, Mapping[str, Sequence[str]]]
     conditions: Mapping[str, str]
@@ -92,6 +93,7 @@ def policy_of(
     """A policy where some facts hold, less the rules of some names."""
     return AdmissionPolicy(
         name=name,
+        why=rows.get("why", ""),
         has_parameters=rows["parameters"],
         match=rows["match"],
         conditions=_texts(rows.get("when", ()), facts, values),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from functools import cache
 from typing import Any, Final
 
 from gpuplan.compiler.base.patterns import regex
@@ -13,6 +12,10 @@ from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.manifests.provenance import Trace
+from gpuplan.compiler.manifests.yamltext import to_yaml
+
+HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gpuplan build.\n"
+"""The first line of every file. It names no version and no date: the same input gives the same bytes."""
 
 
 class Gvk(NamedTuple):
@@ -114,7 +117,8 @@ class Manifest(Value):
     ``about`` are the documents of the policy that say what is in the object: the pool of a rule for nodes, the tenant
     and the pools of a quota. What sums up the whole cluster is about the cluster. It tells which change of the policy a
     difference belongs to. The ``trace`` tells which values of the policy each leaf comes from;
-    it is None where all is gpuplan's own, or somebody else's.
+    it is None where all is gpuplan's own, or somebody else's. ``why`` is the reason of an object that no policy asks
+    for, with the page that says more; its kind may have the reason instead.
     """
 
     folder: str
@@ -125,20 +129,23 @@ class Manifest(Value):
     is_foreign: bool = False
     about: tuple[Subject, ...] = field(kw_only=True)
     trace: Trace | None = field(kw_only=True, compare=False)
+    why: str = field(default="", kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)
         if not self.is_foreign:
-            _check_kind(self.body["apiVersion"], self.body["kind"])
+            get_kind(self.body["apiVersion"].rpartition("/")[0], self.body["kind"])
 
     def with_body(self, body: Mapping[str, Any]) -> Manifest:
         """The same for another body; a build needs thousands, and `dataclasses.replace` takes ten times as long."""
         more = self.is_partial, self.order, self.hook, self.is_foreign
-        return Manifest(self.folder, body, *more, about=self.about, trace=self.trace)
+        return Manifest(self.folder, body, *more, about=self.about, trace=self.trace, why=self.why)
 
     @property
-    def api_version(self) -> str:
-        return str(self.body["apiVersion"])
+    def text(self) -> str:
+        """The text of the object's file. A comment says why gpuplan writes an object that no policy asks for."""
+        why = self.why or ("" if self.is_foreign else get_kind(self.gvk.group, self.kind).why)
+        return HEADER + (f"# Why: {why} of gpuplan\n" if why else "") + to_yaml(self.body)
 
     @property
     def kind(self) -> str:
@@ -155,13 +162,11 @@ class Manifest(Value):
 
     @property
     def gvk(self) -> Gvk:
-        group, _, version = self.api_version.rpartition("/")
-        return Gvk(group, version, self.kind)
+        return gvk_of(self.body)
 
     @property
     def identity(self) -> Identity:
-        body = self.body
-        metadata = body["metadata"]
+        body, metadata = self.body, self.body["metadata"]
         group = body["apiVersion"].rpartition("/")[0]
         return Identity(group, body["kind"], metadata.get("namespace") or "", metadata["name"])
 
@@ -179,11 +184,6 @@ class File(Value):
 
     def __post_init__(self) -> None:
         _check_subjects(self.about)
-
-
-@cache
-def _check_kind(api_version: str, kind: str) -> None:
-    get_kind(api_version.rpartition("/")[0], kind)
 
 
 def _check_subjects(about: tuple[Subject, ...]) -> None:

@@ -10,12 +10,8 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests.kustomization import FILE_NAME, Apart, component_paths, kustomization_text, list_folders
-from gpuplan.compiler.manifests.model import File, Identity, Manifest
+from gpuplan.compiler.manifests.model import HEADER, File, Identity, Manifest
 from gpuplan.compiler.manifests.rules import FILE_WRITTEN_TWICE, OBJECT_WRITTEN_TWICE
-from gpuplan.compiler.manifests.yamltext import to_yaml
-
-HEADER: Final = "# Written by gpuplan; edit policies/ and overlays/, then run gpuplan build.\n"
-"""The first line of every file. It names no version and no date: the same input gives the same bytes."""
 
 _PORTABLE: Final = regex(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _BETWEEN_WORDS: Final = regex(r"[^a-z0-9]+")
@@ -122,7 +118,7 @@ class _Files:
             self._report(OBJECT_WRITTEN_TWICE, f"{identity} is written twice", self._paths[identity], path)
             return
         self._paths[identity] = path
-        if self.add(path, (HEADER + to_yaml(manifest.body)).encode(), identity):
+        if self.add(path, manifest.text.encode(), identity):
             self.applied[path] = identity
 
     def add_file(self, file: File) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import help_on_variables, listing, misspelling
 from gpuplan.compiler.catalog import Catalog, Gpu
 from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
@@ -47,6 +47,8 @@ class Context:
     classes: Mapping[str, PriorityClass] = field(default_factory=dict)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     _compared: int = 0
+    _referred: set[tuple[str, str]] = field(default_factory=set)
+    _unknown: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def report(self, rule: Rule, finding: Finding) -> None:
         self.diagnostics.append(rule.report(finding))
@@ -57,9 +59,22 @@ class Context:
         ``instead`` is help for those who write the name for what it means elsewhere.
         """
         found = known.get(name)
+        self._referred.add((kind, name))
         if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
+            if not instead and unknown.help == _addition(kind, name):
+                self._unknown[len(self.diagnostics)] = kind, name
             self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
         return found
+
+    def all_findings(self) -> tuple[Diagnostic, ...]:
+        """Return the findings, with the one document to which nothing refers where it was likely renamed."""
+        for index, (kind, name) in self._unknown.items():
+            unused = [other for other in self.names.get(kind, ()) if (kind, other) not in self._referred]
+            if len(unused) == 1:
+                finding = self.diagnostics[index].finding
+                help_ = f"name `{unused[0]}`, to which nothing refers, if it was renamed; or {_addition(kind, name)}"
+                self.diagnostics[index] = UNKNOWN_REFERENCE.report(replace(finding, help=help_))
+        return tuple(self.diagnostics)
 
     def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:
         if (kind, name) in self.removed:
@@ -73,7 +88,7 @@ class Context:
             f"unknown {kind} `{name}`",
             label=f"did you mean `{close}`" if close else "no such document on this cluster",
             notes=(f"this cluster has {listing(names, 8) if names else f'no {kind}'}",),
-            help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
+            help=f"write `{close}`" if close else help_on_variables(name) or _addition(kind, name),
         )
 
     def _guess(self, name: str, names: Sequence[str]) -> str | None:
@@ -97,6 +112,10 @@ class Context:
             near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
             self.report(UNKNOWN_GPU, unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ())))
         return None
+
+
+def _addition(kind: str, name: str) -> str:
+    return f"add a {kind} named `{name}`"
 
 
 def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:

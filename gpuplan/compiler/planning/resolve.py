@@ -137,7 +137,7 @@ def resolve(
         gpus=tuple(gpus.values()),
         price_lists=tuple(price_lists.values()),
     )
-    return plan, tuple(context.diagnostics)
+    return plan, context.all_findings()
 
 
 def _broken(

@@ -56,8 +56,13 @@ class AlsoCalled(Value):
     names: tuple[str, ...]
 
 
+class Main(Value):
+    """The field that a bare value in the place of its mapping means: `timeSlicing: 3` are three shares."""
+
+
 ESSENTIAL: Final = Essential()
 INDEPENDENT: Final = Independent()
+MAIN: Final = Main()
 
 
 def find_mark(field: FieldInfo, kind: type[T]) -> T | None:

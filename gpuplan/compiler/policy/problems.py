@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from types import NoneType
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.compiler.base.wording import closest, help_on_variables, listing
 from gpuplan.compiler.policy import rules
-from gpuplan.compiler.policy.elsewhere import find_said
+from gpuplan.compiler.policy.data.values import (
+    BOUNDS,
+    EXPECTED_TYPES,
+    KINDS_OF_POLICIES,
+    LIMITS,
+    NO_NUMBER,
+    TEXT_REMEDIES,
+    TYPE_NAMES,
+    UNLIMITED,
+)
 from gpuplan.compiler.policy.fields import command_for, nested_model
-from gpuplan.compiler.policy.marks import AlsoCalled, find_mark
+from gpuplan.compiler.policy.homes import (
+    Home,
+    find_home,
+    goes_along,
+    in_code,
+    misplaced,
+    named,
+    near_here,
+    unknown_field,
+    with_colon,
+)
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 
 if TYPE_CHECKING:
@@ -28,14 +47,7 @@ def problems_by_place(document: Document, error: ValidationError) -> dict[Path, 
     """The errors by the path in the document that they are about; a union reports once per member."""
     problems: dict[Path, list[ErrorDetails]] = {}
     for problem in error.errors(include_url=False, include_context=True):
-        data = document.data
-        path: Path = ()
-        loc = problem["loc"]  # which also holds union members and `[key]`, which are not in the file
-        for index, part in enumerate(loc):
-            if _holds(data, part):
-                path, data = (*path, part), data[part]
-            elif problem["type"] == "missing" and index == len(loc) - 1:
-                path = (*path, part)
+        path = path_of(document.data, problem)
         problems.setdefault(path, []).append(problem)
     return {place: _join(found) for place, found in problems.items()}
 
@@ -44,28 +56,35 @@ def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
 ) -> tuple[Diagnostic, ...]:
     """Return a finding for each mistake, in the order in which pydantic met them."""
-    homes: dict[Path, Path] = {}
-    following = set(_misspelt(problems))  # which are no problems once all fields are where they belong
+    homes: dict[Path, Home] = {}
+    missing = {place for place, problem in problems.items() if problem["type"] == "missing"}
+    following = set(_misspelt(document, model, problems))  # which are no problems once all fields are where they belong
     for place, problem in problems.items():
-        if problem["type"] == "extra_forbidden" and place[-2:] not in _REMEDIES:
-            home = _home(document, model, place)
-            if home is not None:
-                homes[place] = home
-                following.add((*home, place[-1]))
-                if home in problems and (_get(document.data, home) is None or problems[home]["type"] == "exactly_one"):
-                    following.add(home)
+        if problem["type"] == "extra_forbidden" and (home := find_home(document, model, place)):
+            homes[place] = home
+            following |= missing.intersection(home.path[: length + 1] for length in range(len(home.path)))
+            into = home.path[:-1]
+            if into in problems and (problems[into]["type"] == "exactly_one" or value_at(document.data, into) is None):
+                following.add(into)
+            if goes_along(document, place):
+                following.add(place)
     around = {place[:length] for place in problems for length in range(len(place))}
     found: list[Diagnostic] = []
     for place, problem in problems.items():
         # If a member of a union found a mistake inside of a value, the other members add nothing.
-        is_of_member = problem["type"] == "literal_error" or problem["type"] in _EXPECTED_TYPES
-        if place in following or (is_of_member and place in around):
+        is_of_member = problem["type"] == "literal_error" or problem["type"] in EXPECTED_TYPES
+        if place in following or (is_of_member and place in around) or _is_template(document, place, problem):
             continue
         if place in homes:
-            found.append(rules.UNKNOWN_FIELD.report(_misplaced(document, place, homes[place])))
+            found.append(rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place])))
         else:
             found.append(_report(document, model, place, problem))
     return tuple(found)
+
+
+def _is_template(document: Document, place: Path, problem: ErrorDetails) -> bool:
+    """Whether `{{ name }}` stands there, which YAML takes for a key that is a mapping, and reports as that."""
+    return isinstance(problem["input"], dict) and as_written(Origin(document, place)).startswith("{{")
 
 
 def unknown_kind(document: Document) -> Diagnostic:
@@ -99,7 +118,9 @@ def _way_of(document: Document) -> str:
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
     if not _is_imported(document):
-        return f"plain Kubernetes objects go to {by_hand}"
+        made_of = KINDS_OF_POLICIES.get(document.kind)
+        write = f"write {made_of}, of which gpuplan makes one; other " if made_of else "plain "
+        return f"{write}Kubernetes objects go to {by_hand}"
     return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"
 
 
@@ -111,78 +132,16 @@ def _is_imported(document: Document) -> bool:
     return kind in READ or kind == ("", "List")
 
 
-# --- Fields that stand in the wrong place ---------------------------------------------------------------------------
-
-
-def _home(document: Document, model: type[BaseModel], place: Path) -> Path | None:
-    """The mapping one level off that knows the field and does not have it; None where there is none, or several."""
-    around, name = place[:-1], place[-1]
-    written, parent = _mapping(_get(document.data, around)), nested_model(model, around)
-    known = [field.alias for field in parent.model_fields.values() if field.alias in written] if parent else []
-    homes = [(*around, key) for key in known if key and _has_room(document, model, (*around, key), name)]
-    if not homes and around and _has_room(document, model, around[:-1], name):
-        return around[:-1]
-    if len(homes) > 1:
-        names = list(written)
-        homes = [home for home in homes if names.index(str(home[-1])) + 1 == names.index(str(name))]
-    return homes[0] if homes else None
-
-
-def _has_room(document: Document, model: type[BaseModel], home: Path, name: str | int) -> bool:
-    inner, value = nested_model(model, home), _get(document.data, home)
-    is_free = value is None or (isinstance(value, dict) and name not in value)
-    return is_free and inner is not None and any(field.alias == name for field in inner.model_fields.values())
-
-
-def _misplaced(document: Document, place: Path, home: Path) -> Finding:
-    at, name = Origin(document, place), place[-1]
-    into = f"`{Origin(document, home)}`" if home else "the document itself"
-    indented = _indented(document, place, home)
-    return Finding(
-        at.key,
-        f"field `{name}` belongs into {into}",
-        label=f"one level too far {'right' if len(home) < len(place) - 1 else 'left'}",
-        help=indented or f"move `{name}`, with what is below it, into {into}",
-    )
-
-
-def _indented(document: Document, place: Path, home: Path) -> str:
-    """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
-    location = Origin(document, place).key.locate()
-    line, column = location.span.start
-    siblings: list[str | int] = [*_mapping(_get(document.data, place[:-1]))]
-    value = _mapping(_get(document.data, home))
-    if len(home) < len(place) - 1:  # too far right, and the last of its mapping
-        is_next = siblings[-1] == place[-1]
-        wanted = Origin(document, place[:-1]).key.locate().span.start.column
-    else:
-        is_next = siblings.index(place[-1]) == siblings.index(home[-1]) + 1
-        first = next(iter(value), None)
-        home_column = Origin(document, home).key.locate().span.start.column
-        wanted = home_column + 2 if first is None else Origin(document, (*home, first)).key.locate().span.start.column
-    change = wanted - column
-    is_first_in_line = not location.file.lines[line - 1][: column - 1].strip()
-    in_block = is_first_in_line and (not value or len(home) < len(place) - 1 or change > 0)
-    if not is_next or not in_block or not change:
-        return ""
-    return f"indent `{place[-1]}`, and what is below it, by {abs(change)} {'more' if change > 0 else 'fewer'}"
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _misspelt(problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
+def _misspelt(document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]) -> Iterator[Path]:
     """Fields that are missing because they are miswritten, which is said of how they are written."""
-    unknown: dict[Path, list[str]] = {}
+    unknown: dict[Path, list[Path]] = {}
     for place, problem in problems.items():
         if problem["type"] == "extra_forbidden":
-            unknown.setdefault(place[:-1], []).append(str(place[-1]))
+            unknown.setdefault(place[:-1], []).append(place)
     for place, problem in problems.items():
         if problem["type"] == "missing":
-            name = str(place[-1])
             written = unknown.get(place[:-1], ())[:_FEW]
-            if any(closest(field, [name]) or _with_colon(field, [name]) for field in written):
+            if any(place[-1] in near_here(document, model, field) for field in written):
                 yield place
 
 
@@ -197,30 +156,24 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     words = next((error for error in telling if error["type"] == "literal_error"), None)
     other = next((error for error in telling if error is not words), None)
     if words is None and other is not None:
-        refused = next((error for error in telling if error["type"] not in _EXPECTED_TYPES), None)
+        refused = next((error for error in telling if error["type"] not in EXPECTED_TYPES), None)
         first, *others = telling
         if refused or not others:
             return refused or first
-        return {**first, "ctx": {**first.get("ctx", {}), "or": _EXPECTED_TYPES[others[0]["type"]]}}
+        return {**first, "ctx": {**first.get("ctx", {}), "or": EXPECTED_TYPES[others[0]["type"]]}}
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
         by_form = other["type"] == "string_pattern_mismatch"
-        taken = form_of(other["ctx"]["pattern"]).words if by_form else _EXPECTED_TYPES.get(other["type"], "")
+        taken = form_of(other["ctx"]["pattern"]).words if by_form else EXPECTED_TYPES.get(other["type"], "")
         return {**words, "ctx": {**words.get("ctx", {}), "or": taken}}
-    return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
+    return {**other, "ctx": {**other.get("ctx", {}), "or": in_code(_words(words.get("ctx", {})))}}
 
 
 def _holds(data: object, part: str | int) -> bool:
     if isinstance(data, list):
         return isinstance(part, int) and part < len(data)
     return isinstance(data, dict) and part in data
-
-
-def _get(data: Any, path: Path) -> object:  # noqa: ANN401 - plain YAML data
-    for part in path:
-        data = data[part]
-    return data
 
 
 # --- One function for each kind of error -------------------------------------------------------------------------
@@ -231,7 +184,7 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return rules.UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
+            return rules.UNKNOWN_FIELD.report(unknown_field(document, model, place))
         case "missing":
             name, parent = at.path[-1], Origin(at.source, at.path[:-1])
             where = f"`{parent}`" if parent.path else "the document"
@@ -244,82 +197,20 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             message = f"unknown apiVersion `{error['input']}`"
             help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
             return rules.UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
-        case kind if kind in _EXPECTED_TYPES:
+        case kind if kind in EXPECTED_TYPES:
             return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
-            return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
-
-
-def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object) -> Finding:
-    name = str(at.path[-1])
-    parent = nested_model(model, at.path[:-1])
-    known = tuple(field.alias or key for key, field in parent.model_fields.items()) if parent else ()
-    meant = _with_colon(name, known)
-    if meant is not None:
-        rest = f": {value}" if isinstance(value, str | int | float) else ""
-        label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
-        return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
-    marked = [(field.alias, find_mark(field, AlsoCalled)) for field in parent.model_fields.values()] if parent else []
-    called = next((alias for alias, mark in marked if mark and name in mark.names), None)
-    said = None if called else find_said(kind, name)
-    close = called if called or said else closest(name, known)
-    usual = f"write `{close}:`" if close else f"say it {said.how}: {said.page}" if said else f"remove `{name}`"
-    return Finding(
-        at.key,
-        f"unknown field `{name}`",
-        label=f"did you mean `{close}`" if close else "said in another way" if said else "not a field here",
-        notes=(f"the fields here are {_listed(known)}",) if known else (),
-        help=_REMEDIES.get(at.path[-2:], usual),
-    )
-
-
-def _with_colon(text: str, fields: Iterable[str]) -> str | None:
-    """``name: a100`` for ``name a100``, where that is a field and what it holds; otherwise None."""
-    name, _, rest = text.partition(" ")
-    return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
-
-
-_ALL_ALIKE = (
-    "remove `devices`: the device plugin ignores it, and shares all GPUs of a node alike; "
-    "GPUs in partitions may differ, by `mig.devices`"
-)
-"""(`disableResoureRenaming` in `api/config/v1/replicas.go` of NVIDIA/k8s-device-plugin, up to v0.20.0.)"""
-
-_EQUAL_PARTS = (
-    "remove it: the device plugin gives each share an equal part of memory and threads; a workload may take less, by "
-    "`env: {CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: ..., CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: ...}`"
-)
-"""(`perDevicePinnedDeviceMemoryLimits` and `activeThreadPercentage` in `cmd/mps-control-daemon/mps` there.)"""
-
-_LIMITS_OF_MPS = (
-    "memory",
-    "memoryLimit",
-    "pinnedDeviceMemoryLimit",
-    "defaultPinnedDeviceMemoryLimit",
-    "threads",
-    "activeThreadPercentage",
-    "defaultActiveThreadPercentage",
-)
-"""Names that people give them, and the reason why NVIDIA's driver for DRA, whose MPS is alpha, does not help."""
-
-_REMEDIES: Mapping[Path, str] = {
-    ("$patch",): "write it beside the name: `metadata: {name: ..., $patch: delete}`",
-    ("mig", "mps"): "remove `mps`, which does not work on MIG devices; `timeSlicing` does",
-    ("timeSlicing", "devices"): _ALL_ALIKE,
-    ("mps", "devices"): _ALL_ALIKE,
-    **{("mps", name): _EQUAL_PARTS for name in _LIMITS_OF_MPS},
-}
-"""Advice on fields that are wrong for a reason, by the end of their path."""
+            return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context, model))
 
 
 def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:
     at, given = Origin(document, place), context["given"]
     if not given:
-        data = _get(document.data, place)
+        data = value_at(document.data, place)
         what, fields = context["what"], context["fields"]
         empty = next((name for name in fields if _holds(data, name)), None)
         if empty is None:
-            return Finding(at.key, f"{what} is missing", help=f"give one of {_listed(fields)}")
+            return Finding(at.key, f"{what} is missing", help=f"give one of {in_code(fields)}")
         inner = nested_model(model, (*at.path, empty))
         return Finding(
             (at / empty).key,
@@ -332,7 +223,7 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
     both = " and ".join(f"`{name}`" for name in given)
     message = f"{context['what']} is given {len(given)} times: {both}"
     mps = ["MPS does not work on MIG devices; `timeSlicing` inside of `mig` does"] if {"mps", "mig"} <= {*given} else []
-    notes = (f"exactly one of {_listed(context['fields'])} may stand here", *mps)
+    notes = (f"exactly one of {in_code(context['fields'])} may stand here", *mps)
     kept = [name for name in given if (at / name).key.locate().file is document.file]
     added = [name for name in given if name not in kept]
     if not kept or not added:
@@ -348,33 +239,17 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
     )
 
 
-_EXPECTED_TYPES = {
-    "bool_type": "`true` or `false`",
-    "dict_type": "a mapping",
-    "float_type": "a number",
-    "int_from_float": "a whole number",
-    "int_type": "a whole number",
-    "list_type": "a list",
-    "model_attributes_type": "a mapping",
-    "model_type": "a mapping",
-    "string_type": "text",
-}
-
-
-_TEXT_REMEDIES: Mapping[Path, str] = {
-    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`"
-}
-"""Advice on texts that are most likely meant as something else, by the end of the path."""
-
-
 def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
-    expected = f"{_EXPECTED_TYPES[kind]} or {alternative}" if alternative else _EXPECTED_TYPES[kind]
+    expected = f"{EXPECTED_TYPES[kind]} or {alternative}" if alternative else EXPECTED_TYPES[kind]
     return Finding(
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
         label=f"this is {_type_name(value)}",
         help=_said_for_no_bound(at, value)
-        or _TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
+        or help_on_variables(as_written(at))
+        or _slip_of_yaml(at, kind, value, model)
+        or _reshaped(at, value, model)
+        or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
         or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
 
@@ -382,19 +257,47 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
 _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
 
 
+def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) -> str:
+    """Return help for what YAML takes for something else than was meant, or nothing."""
+    if kind == "string_type" and isinstance(value, bool | int | float) and accepts(model, at.path, as_written(at)):
+        return f'put it in quotes: "{as_written(at)}"'
+    inner = nested_model(model, at.path) if kind in _MAPPINGS and isinstance(value, str) else None
+    if inner is not None and (meant := with_colon(str(value), named(inner))):
+        return f"write `{meant}`"
+    if kind == "string_type" and isinstance(value, dict) and len(value) == 1:
+        ((name, part),) = value.items()
+        if name.startswith("-") and isinstance(part, str | int | float):
+            return f'write two items, `{name}` and `{as_line(str(part))}`; or one text, `"{name}: {part}"`'
+    return ""
+
+
+def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
+    """Return what to write in place of a value of another shape that says the same, or nothing."""
+    meant = as_meant(model, at.path, value)
+    line = "" if meant is None else as_line(meant)
+    if not line:
+        return ""
+    if isinstance(value, str | int | float) and (mended := mend(model, at.path, str(value))):
+        return f"write {mended}"
+    if not isinstance(meant, dict | list):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
+    return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
+
+
 def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> str:
     """Return how to write a mapping in place of a value, which may be the name of a field."""
-    fields = {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
+    fields = named(model) if model else {}
     if isinstance(value, str) and value in fields and model is not None:
         inner = nested_model(model, (value,))
         if inner is not None and _is_valid(inner, {}):
             return f"write `{at.path[-1]}: {{{value}: {{}}}}`"
         return f"write `{value}:` on a line below it, and what it is"
-    if isinstance(value, str) and (meant := _with_colon(value, fields or value.split()[:1])):
+    if isinstance(value, str) and not fields and (meant := with_colon(value, value.split()[:1])):
         return f"write `{meant}`"
     if not fields:
         return "write `key: value` lines below it, or `{}`"
-    lines = f"write {_listed(fields)} below it" if len(fields) == 1 else f"write fields below it: {_listed(fields)}"
+    lines = f"write {in_code(fields)} below it" if len(fields) == 1 else f"write fields below it: {in_code(fields)}"
     return f"{lines}; or `{{}}`" if model is not None and _is_valid(model, {}) else lines
 
 
@@ -407,38 +310,33 @@ def _is_valid(model: type[BaseModel], data: Mapping[str, object]) -> bool:
 
 
 def _type_help(kind: str, value: object) -> str:
-    if kind == "string_type" and isinstance(value, bool | int):
-        return f'put it in quotes: "{str(value).lower()}"'
-    if kind == "string_type" and isinstance(value, float):
-        return 'put the value in quotes, as it was written, such as "1.30"'
-    if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number(value):
-        return f"write {value} without quotes"
-    if kind in ("int_type", "int_from_float") and isinstance(value, float) and value.is_integer():
-        return f"write {value:.0f}"
+    if kind == "int_type" and str(value).endswith("%"):
+        return "write a whole number in place of the percentage"
     if kind == "list_type":
-        return "write a list: one `- ` item per line, or `[]`"
-    return f"write {_EXPECTED_TYPES[kind]}"
+        return "write a list: one `- ` item per line" if value else "write a list: one `- ` item per line, or `[]`"
+    return f"write {EXPECTED_TYPES[kind]}"
+
+
+def as_written(at: Origin) -> str:
+    """Return the text of a value in its file, as far as it is on one line."""
+    location = at.locate()
+    (line, start), (last, end) = location.span
+    return location.file.lines[line - 1][start - 1 : end - 1 if last == line else None]
 
 
 def _type_name(value: object) -> str:
-    return _TYPE_NAMES.get(type(value), "a mapping")
+    return TYPE_NAMES.get(type(value), "a mapping")
 
 
-_TYPE_NAMES = {
-    NoneType: "nothing",
-    bool: "`true` or `false`",
-    int: "a number",
-    float: "a number with a decimal point",
-    str: "text",
-    list: "a list",
-}
-
-
-def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[str, Any]) -> Finding:
+def _value_not_allowed(
+    at: Origin, kind: str, value: object, context: Mapping[str, Any], model: type[BaseModel]
+) -> Finding:
     shown = f"`{_CREDENTIALS.sub('//***@', str(value))}`" if isinstance(value, str | int | float) else "this value"
     alternative = f", or {context['or']}" if context.get("or") else ""
     if remedy := _said_for_no_bound(at, value):
         return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
+    if isinstance(value, str) and (advice := help_on_variables(value)):
+        return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         close = closest(str(value), allowed)
@@ -446,10 +344,11 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
             at,
             f"`{at}` cannot be {shown}",
             label=f"did you mean `{close}`" if close else "not one of its values",
-            notes=(f"its values are {_listed(allowed)}{alternative}",),
+            notes=(f"its values are {in_code(allowed)}{alternative}",),
             help=f"write `{close}`"
             if close
-            else f"write {'one of ' if allowed[1:] else ''}{_listed(allowed)}{alternative}",
+            else _reshaped(at, value, model)
+            or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
     meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
@@ -459,23 +358,12 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
 _CREDENTIALS: Final = re.compile(r"//\S*@")
 """A likely password in an address; logs show findings to more people than read the policy."""
 
-_UNLIMITED: Final = (-1, "-1", "unlimited", "infinite")
-"""Words of KAI-Scheduler, Run:ai and people for "no bound"."""
-
-_NO_NUMBER: Final[Mapping[str | int, str]] = {
-    "limit": "write `none`, for no bound",
-    "classLimits": "leave the class out: it may then use all",
-    "lendable": "leave it out: others may then use all that is idle",
-    "guaranteed": "write how much is the tenant's own, `0` if nothing is, and `limit: none` for no bound on its use",
-}
-"""Advice for each field: there is no guarantee without a bound, for a pool has so many units and no more."""
-
 
 def _said_for_no_bound(at: Origin, value: object) -> str:
     """Return what to write in a quota in place of a word for "no bound", or nothing if the text is no such word."""
-    if value not in _UNLIMITED or "quotas" not in at.path:
+    if value not in UNLIMITED or "quotas" not in at.path:
         return ""
-    return _NO_NUMBER.get(at.path[-2] if "classLimits" in at.path[-2:-1] else at.path[-1], "")
+    return NO_NUMBER.get(str(at.path[-2] if "classLimits" in at.path[-2:-1] else at.path[-1]), "")
 
 
 def _words(context: Mapping[str, Any]) -> list[str]:
@@ -483,37 +371,19 @@ def _words(context: Mapping[str, Any]) -> list[str]:
     return re.findall(r"'([^']*)'", str(context.get("expected", "")))
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
 def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"[0-9]+", text))
 
 
-_BOUNDS = {
-    "greater_than_equal": ("of at least", "ge"),
-    "less_than_equal": ("of at most", "le"),
-    "greater_than": ("above", "gt"),
-    "less_than": ("below", "lt"),
-}
-_LIMITS = {
-    "string_too_short": "some text",
-    "too_short": "a list with something in it",
-    "finite_number": "a finite number",
-    "int_parsing_size": "a smaller number",
-}
-
-
 def _limit(kind: str, context: Mapping[str, Any]) -> str:
-    if kind in _BOUNDS:
-        words, bound = _BOUNDS[kind]
+    if kind in BOUNDS:
+        words, bound = BOUNDS[kind]
         return f"a number {words} {_plain(context[bound])}"
     if kind == "string_pattern_mismatch":
         return form_of(context["pattern"]).words
     if kind == "too_short" and context.get("field_type") == "Dictionary":
         return "a mapping with something in it"
-    return str(context["words"]) if kind in (NOT_A_REFERENCE, NOT_A_QUANTITY) else _LIMITS.get(kind, "another value")
+    return str(context["words"]) if kind in (NOT_A_REFERENCE, NOT_A_QUANTITY) else LIMITS.get(kind, "another value")
 
 
 def _plain(number: float) -> str:

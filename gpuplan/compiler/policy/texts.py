@@ -85,9 +85,25 @@ ClusterRole = Annotated[
 # --- Versions and durations ----------------------------------------------------------------------------------------
 
 
-def _in_hours(text: str) -> str:
-    found = re.fullmatch(r"([0-9]{1,3})d", text)
-    return f"{int(found[1]) * 24}h" if found else ""
+_PER_UNIT: Final = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def _duration(text: str) -> str:
+    """Return the duration that is most likely meant by `2d`, `30 seconds` or `1.5h`, or those that `4` may be."""
+    found = _TIME.fullmatch(text.strip().lower())
+    if found is None:
+        return ""
+    number, unit = float(found[1]), found[2][:1]
+    if not unit:
+        first = "h" if number <= 24 else "m" if number <= 90 else "s"
+        likely = [f"`{found[1]}{unit}`" for unit in sorted("hms", key=lambda unit: unit != first)]
+        return f"{likely[0]}, or {likely[1]} or {likely[2]}" if number.is_integer() and number else ""
+    seconds = round(number * _PER_UNIT[unit])
+    whole = next((unit for unit in "hms" if seconds % _PER_UNIT[unit] == 0), "s")
+    return f"{seconds // _PER_UNIT[whole]}{whole}"
+
+
+_TIME: Final = regex(r"([0-9]{1,5}(?:\.[0-9]{1,2})?)\s*(|[wdhms]|weeks?|days?|hours?|hrs?|min(?:ute)?s?|sec(?:ond)?s?)")
 
 
 _MINOR: Final = r"^1\.[0-9]{1,4}$"
@@ -109,7 +125,7 @@ DraDriverVersion = Annotated[
     str, _matching(r"^v?[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$", "a release of three numbers, such as v0.4.1")
 ]
 Duration = Annotated[
-    str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)
+    str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _duration)
 ]
 """As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
 PositiveDuration = Annotated[
@@ -117,7 +133,7 @@ PositiveDuration = Annotated[
     _matching(
         r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){0,2}(0{0,5}[1-9][0-9]{0,5}[sm]|0{0,4}[1-9][0-9]{0,4}h)([0-9]{1,6}[sm]|[0-9]{1,5}h){0,2}$",
         "a duration above zero, such as 30s, 10m or 4h",
-        _in_hours,
+        _duration,
     ),
 ]
 """A time in which something can be done."""
@@ -152,7 +168,7 @@ ProductLabel = Annotated[
 # --- Amounts -------------------------------------------------------------------------------------------------------
 
 
-def _as_quantity(text: str) -> str:
+def quantity_meant(text: str) -> str:
     """Return the quantity that is most likely meant by `64 cores`, `32GB` and `32 gi`: a number and a suffix."""
     found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{0,9})?)\s*([a-zA-Z]*)\s*", text)
     if found is None:
@@ -190,7 +206,7 @@ def _in_thousandths(value: float) -> str:
 
 NOT_A_QUANTITY: Final = "not_a_quantity"
 
-QuantityText = Annotated[str, _matching(_QUANTITY, _A_QUANTITY, _as_quantity)]
+QuantityText = Annotated[str, _matching(_QUANTITY, _A_QUANTITY, quantity_meant)]
 Quantity = Annotated[
     QuantityText,
     BeforeValidator(_quantity_from_number, json_schema_input_type=QuantityText | Annotated[int, Field(ge=0)]),

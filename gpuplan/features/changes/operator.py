@@ -692,7 +692,7 @@ def _settings(plan: Plan) -> Mapping[str, Any]:
         case Install.EXTERNAL:
             return section(settings.policy_patch(plan, told), "spec")
         case Install.OLM:
-            bodies = settings.olm_objects(plan)
+            bodies = (*settings.operator_objects(plan), *settings.nfd_objects(plan))
             objects = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
             return {**section(settings.whole_policy(plan, told), "spec"), **objects}
 

@@ -16,7 +16,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, count, listing
 from gpuplan.compiler.catalog.places import CatalogFile
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, to_yaml
+from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest
 from gpuplan.compiler.manifests.kustomization import FILE_NAME
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.outtree.disk import STATE
@@ -54,7 +54,7 @@ class Places:
 
 def text_of(artifact: Manifest | File) -> str:
     """Return the text that is written of an artifact."""
-    return HEADER + to_yaml(artifact.body) if isinstance(artifact, Manifest) else artifact.data.decode()
+    return artifact.text if isinstance(artifact, Manifest) else artifact.data.decode()
 
 
 def confidential_of(artifact: Manifest | File) -> Confidential:

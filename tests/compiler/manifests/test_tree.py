@@ -34,12 +34,19 @@ def test_an_object_knows_what_it_is() -> None:
     assert role.identity == Identity("rbac.authorization.k8s.io", "Role", "research", "edit")
     assert str(role.identity) == "Role.rbac.authorization.k8s.io research/edit"
     assert str(an_object("Namespace", "a").identity) == "Namespace a"
-    assert (role.api_version, role.kind, role.namespace, role.name) == (
-        "rbac.authorization.k8s.io/v1",
-        "Role",
-        "research",
-        "edit",
-    )
+    assert (role.kind, role.namespace, role.name) == ("Role", "research", "edit")
+
+
+def test_an_object_that_no_policy_asks_for_says_why_it_is_there() -> None:
+    body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "a"}}
+
+    def second_line(**more: Any) -> str:
+        return Manifest("", body, about=A_CLUSTER, trace=None, **more).text.splitlines()[1]
+
+    usual = "# Why: Argo CD applies what a project allows, and nothing else; see docs/explanation/what-is-written.md"
+    assert second_line() == f"{usual} of gpuplan"
+    assert second_line(why="it is first; see docs/a.md") == "# Why: it is first; see docs/a.md of gpuplan"
+    assert second_line(is_foreign=True) == "apiVersion: argoproj.io/v1alpha1"
 
 
 def test_every_object_is_a_file_and_every_folder_has_a_kustomization() -> None:

@@ -115,3 +115,38 @@ spec:
   sharing: {exclusive: {}}
 ---
 """
+
+
+LAYOUT_AND_POOL = """
+    apiVersion: gpuplan.dev/v1
+    kind: MigLayout
+    metadata: {{name: {layout}}}
+    spec: {{gpu: A100-80GB, instances: {{3g.40gb: 2}}}}
+    ---
+    apiVersion: gpuplan.dev/v1
+    kind: Pool
+    metadata: {{name: a}}
+    spec:
+      gpu: A100-80GB
+      nodes: {{count: 1, gpusPerNode: 8, namePattern: "gpu-[0-9]+"}}
+      sharing: {{mig: {{layout: {wanted}}}}}
+"""
+
+
+def test_the_one_document_that_nothing_refers_to_may_have_been_renamed() -> None:
+    found = only(LAYOUT_AND_POOL.format(layout="two-large", wanted="halves"))
+    assert found.help == (
+        "name `two-large`, to which nothing refers, if it was renamed; or add a MigLayout named `halves`"
+    )
+
+
+def test_a_document_that_another_one_refers_to_was_not_renamed() -> None:
+    pool = LAYOUT_AND_POOL.format(layout="two-large", wanted="two-large")
+    other = LAYOUT_AND_POOL.format(layout="", wanted="halves").split("---")[1].replace("name: a", "name: b")
+    found = only(f"{pool}    ---{other.replace('gpu-[', 'other-[')}")
+    assert found.help == "add a MigLayout named `halves`"
+
+
+def test_a_variable_is_no_name() -> None:
+    found = only(LAYOUT_AND_POOL.format(layout="two-large", wanted='"${LAYOUT}"'))
+    assert found.help.startswith("policies have no variables")

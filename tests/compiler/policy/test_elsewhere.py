@@ -6,19 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.compiler.policy import elsewhere
-from gpuplan.compiler.policy.elsewhere import Said, find_said
+from gpuplan.compiler.policy.data.elsewhere import FIELDS
+from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.homes import find_said
 from gpuplan.compiler.policy.models import KINDS
 from tests.every import every, every_row
 
 ROOT = Path(__file__).parents[3]
-TOLD = [
-    (kind, said, name)
-    for kind, table in elsewhere._FIELDS.items()
-    for said, names in table.items()
-    for name in names.split()
-]
+TOLD = [(kind, said, name) for kind, table in FIELDS.items() for said, names in table.items() for name in names.split()]
 
 
 @every(sorted({said for _, said, _ in TOLD}), lambda said: said.page)

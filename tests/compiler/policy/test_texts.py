@@ -67,7 +67,7 @@ def test_what_git_refuses_is_no_revision(revision: str) -> None:
     [found] = findings(argocd={"repoURL": REPOSITORY, "revision": revision})
     assert found.message.startswith("`spec.argocd.revision` cannot be")
     assert found.help.startswith(
-        ("write a branch or tag as Git names them", "write one line of text", "write some text")
+        ("write a branch or tag as Git names them", "write one line of text", "write some text", "policies have")
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.backends.gpu_operator import device_plugin, drivers, mig_parted, places, settings
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.compiler.manifests import File, Manifest
@@ -31,11 +32,13 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
         body = settings.privileged_namespace(operator.namespace, plan.cluster.spec.platform)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(places.namespace, plan))
+        trace, why = partial(places.namespace, plan), text_of("why-operator-namespace")
+        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=trace, why=why)
     config_maps = _config_maps(plan)
     everything = (*about(plan.cluster), *RESOURCES)
     for field, body in config_maps.items():
-        yield Manifest(_FOLDER, body, about=everything, trace=partial(places.config_map, plan, field))
+        trace, why = partial(places.config_map, plan, field), text_of("why-operator-files")
+        yield Manifest(_FOLDER, body, about=everything, trace=trace, why=why)
     yield from drivers.dra_values_file(plan)
     names = _names(config_maps)
     match operator.spec.install:
@@ -47,7 +50,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             for body in settings.operator_objects(plan):
                 yield Manifest(_FOLDER, body, about=everything, trace=partial(places.operator_object, plan))
             for body in settings.nfd_objects(plan):
-                yield Manifest(_FOLDER, body, about=everything, trace=partial(places.nfd_object, plan))
+                trace, why = partial(places.nfd_object, plan), text_of("why-nfd")
+                yield Manifest(_FOLDER, body, about=everything, trace=trace, why=why)
             policy = settings.whole_policy(plan, names)
             yield Manifest(_FOLDER, policy, about=everything, trace=partial(places.whole_policy, plan))
             yield from _drivers(plan, policy["spec"], partial(places.spec_of_whole_policy, plan))

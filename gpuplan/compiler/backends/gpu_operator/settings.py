@@ -436,12 +436,6 @@ def privileged_namespace(name: str, platform: Platform) -> dict[str, Any]:
     return new_object("v1", "Namespace", name, labels={**watched, "pod-security.kubernetes.io/enforce": "privileged"})
 
 
-def olm_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield the objects by which OLM installs the operator, and those that it needs."""
-    yield from operator_objects(plan)
-    yield from nfd_objects(plan)
-
-
 def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield the OperatorGroup and the Subscription."""
     operator = plan.cluster.gpu_operator

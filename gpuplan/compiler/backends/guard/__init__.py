@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Hook, Manifest
 from gpuplan.compiler.manifests.bodies import new_object
@@ -76,15 +77,15 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
         "settings": _SETTINGS,
     }
     texts = new_object("v1", "ConfigMap", config_map, namespace, labels=labels, immutable=True, data=data)
-    of = _Traces(plan, pool)
+    of, why = _Traces(plan, pool), text_of("why-guard")
     for body in filled_body(read_rows(_FILE)["accounts"], values):
         trace = of.account if body["kind"] == "ServiceAccount" else of.rights
-        yield Manifest(folder, body, hook=Hook.SUPPORT, about=about(pool), trace=trace)
-    yield Manifest(folder, texts, hook=Hook.SUPPORT, about=about(pool), trace=of.texts)
+        yield Manifest(folder, body, hook=Hook.SUPPORT, about=about(pool), trace=trace, why=why)
+    yield Manifest(folder, texts, hook=Hook.SUPPORT, about=about(pool), trace=of.texts, why=why)
     for hook, limit in ((Hook.BEFORE, _BEFORE_SECONDS), (Hook.AFTER, seconds(guard.timeout) + _START_SECONDS)):
         metadata = {"name": f"{name}-{hook.value}", "namespace": namespace, "labels": labels}
         job = filled_body(read_rows(_FILE)["job"], values | {"metadata": metadata, "limit": limit, "verb": hook.value})
-        yield Manifest(folder, job, hook=hook, about=about(pool), trace=partial(of.job, hook))
+        yield Manifest(folder, job, hook=hook, about=about(pool), trace=partial(of.job, hook), why=why)
 
 
 _LONGEST_NAME: Final = 63 - len(f"-{Hook.BEFORE.value}")

@@ -16,7 +16,6 @@ from functools import partial
 from math import inf, nextafter
 from typing import Any, Final
 
-from gpuplan.compiler.admission.policies import policy, trace_policy
 from gpuplan.compiler.backends.base import Values, chart_artifacts
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import File, Manifest
@@ -25,7 +24,6 @@ from gpuplan.compiler.manifests.provenance import Links, Routes, adding, below, 
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.apis import find_chart
-from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.compiler.planning.kai import Queue, queues
 from gpuplan.compiler.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.compiler.planning.schedulers.kai import KAI, NODE_POOL_LABEL
@@ -57,9 +55,6 @@ def objects(plan: Plan) -> Iterator[Manifest]:
         subjects = about(queue.pool, *related[queue.tenant.name])
         folder, trace = f"{Stage.QUEUES.value}/{queue.pool.name}", partial(_trace_queue, plan, queue)
         yield Manifest(folder, _queue(queue), order=queue.depth, about=subjects, trace=trace)
-    if has_admission_policies(plan.cluster):
-        body, trace = policy(plan, QUEUES_POLICY).body, partial(trace_policy, plan, QUEUES_POLICY)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=trace)
 
 
 # --- The chart ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.compiler.admission.policies import policy, trace_policy
 from gpuplan.compiler.backends.base import Values, chart_artifacts, text_of
 from gpuplan.compiler.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
 from gpuplan.compiler.backends.kueue.tracing import trace_cells, trace_free_cells
@@ -25,7 +24,7 @@ from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, below, cho
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import find_chart, install_of
-from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies, places_of, whose_network
+from gpuplan.compiler.planning.grants import places_of, whose_network
 from gpuplan.compiler.planning.kueue import (
     UNCOUNTED,
     added_routes,
@@ -79,13 +78,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     for priority in plan.priority_classes:
         body = _object("WorkloadPriorityClass", priority.name, value=priority.spec.value)
         yield Manifest(_FOLDER, body, about=about(priority), trace=partial(of.priority_class, priority))
-    if has_admission_policies(plan.cluster):
-        subjects = about(plan.cluster, *plan.priority_classes)
-        trace = partial(trace_policy, plan, QUEUES_POLICY)
-        yield Manifest(_FOLDER, policy(plan, QUEUES_POLICY).body, about=subjects, trace=trace)
-    if find_chart(plan.cluster):
-        yield from chart_artifacts(plan, helm_values, decided_routes)
-    else:
+    yield from chart_artifacts(plan, helm_values, decided_routes)
+    if not find_chart(plan.cluster):
         # The parts of Kueue's own Configuration that this plan depends on; nothing applies them from here.
         subjects = (*about(plan.cluster, *plan.pools, *plan.workloads), *whose_network(plan))
         counted = " and ".join(compute.value for compute in plan.compute_trees if compute.value in UNCOUNTED)

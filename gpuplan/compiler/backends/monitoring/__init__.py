@@ -60,7 +60,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         name = "kueue" if has_cluster_queues(plan) and labels else "kai-queues" if queues(plan) else None
         if name is not None:
             yield Manifest(_FOLDER, _monitor(name, *where), about=cluster, trace=of.queue_metrics)
-    yield from dashboards.render(plan, recorded_series(written))
+    yield from dashboards.render(plan, recorded_series(written), text_of("why-dashboard"))
 
 
 def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:

@@ -24,13 +24,19 @@ from gpuplan.compiler.admission.policies import (
     PROJECTS_POLICY,
     RUNNING_POLICY,
     policies,
-    policy,
     trace_policy,
 )
+from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.manifests import Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
-from gpuplan.compiler.planning.grants import GRANTS_POLICY, RDMA_LABEL, SYSTEM_NAMESPACE, has_admission_policies
+from gpuplan.compiler.planning.grants import (
+    GRANTS_POLICY,
+    QUEUES_POLICY,
+    RDMA_LABEL,
+    SYSTEM_NAMESPACE,
+    has_admission_policies,
+)
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.sources import admission_of, claims_of, frameworks_of, named, scheduler_of
@@ -51,38 +57,19 @@ def render(plan: Plan) -> Iterator[Manifest]:
         cluster, trace = about(plan.cluster), partial(_trace_guarded, plan)
         enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
         namespace = new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced)
-        yield Manifest(_FOLDER, namespace, about=cluster, trace=trace)
-        subjects = (*cluster, *RESOURCES, *every(PriorityClass))
-        for name in (GRANTS_POLICY, DEVICES_POLICY):
-            yield Manifest(_FOLDER, policy(plan, name).body, about=subjects, trace=partial(trace_policy, plan, name))
-        for binding in (
-            admission_binding(
-                GRANTS_POLICY, GRANTS_POLICY, _NOWHERE, {"name": "grants", "namespace": SYSTEM_NAMESPACE}
-            ),
-            admission_binding(DEVICES_POLICY, DEVICES_POLICY, _TENANTS),
-        ):
-            yield Manifest(_FOLDER, binding, about=cluster, trace=trace)
+        yield Manifest(_FOLDER, namespace, about=cluster, trace=trace, why=text_of("why-gpuplan-system"))
+        parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}
         for found in policies(plan):
-            if found.name in _WITHOUT_PARAMETERS:
-                trace = partial(trace_policy, plan, found.name)
-                yield Manifest(_FOLDER, found.body, about=cluster, trace=trace)
-                binding = admission_binding(found.name, found.name, _WITHOUT_PARAMETERS[found.name])
-                yield Manifest(_FOLDER, binding, about=cluster, trace=partial(_trace_binding, plan, found.name))
+            subjects, trace = _ABOUT.get(found.name, ()), partial(trace_policy, plan, found.name)
+            yield Manifest(_FOLDER, found.body, about=(*cluster, *subjects), trace=trace, why=found.why)
+            if found.name in _NAMESPACES:
+                read, why = (parameters, text_of("why-nowhere")) if found.has_parameters else (None, found.why)
+                binding = admission_binding(found.name, found.name, _NAMESPACES[found.name], read)
+                trace = partial(_trace_binding, plan, found.name)
+                yield Manifest(_FOLDER, binding, about=cluster, trace=trace, why=why)
 
 
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
-
-_WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    **dict.fromkeys(
-        (CLAIMS_POLICY, JOBS_POLICY, FRAMEWORKS_POLICY, PROJECTS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS
-    ),
-    NODE_FEATURES_POLICY: _TENANTS,
-    POD_SECURITY_POLICY: {
-        "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
-    },
-}
-"""The policies beside that on devices that need no parameters, with the namespaces that they hold in."""
-
 
 _NOWHERE: Final = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
 """The namespaces, namely none, of a binding that is there while no tenant has a namespace.
@@ -92,6 +79,25 @@ for good: parameters that come later do not exist for it, and those that it has 
 again (https://github.com/kubernetes/kubernetes/issues/130887). The kind is ConfigMap for all policies of gpuplan. A
 policy without parameters has one binding for all namespaces of tenants at once.
 """
+
+_ABOUT: Final = {
+    **dict.fromkeys((GRANTS_POLICY, DEVICES_POLICY), (*RESOURCES, *every(PriorityClass))),
+    QUEUES_POLICY: every(PriorityClass),
+}
+"""The documents that decide about a policy beside the cluster."""
+
+_NAMESPACES: Final[Mapping[str, Mapping[str, Any]]] = {
+    GRANTS_POLICY: _NOWHERE,
+    **dict.fromkeys(
+        (CLAIMS_POLICY, DEVICES_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, JOBS_POLICY, PROJECTS_POLICY, RUNNING_POLICY),
+        _TENANTS,
+    ),
+    NODE_FEATURES_POLICY: _TENANTS,
+    POD_SECURITY_POLICY: {
+        "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
+    },
+}
+"""The namespaces that each policy holds in by its one binding. Others have a binding for each namespace."""
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -138,5 +144,5 @@ def _trace_binding(plan: Plan, name: str) -> Routes:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
     elif name == CLAIMS_POLICY:
         yield (), claims_of(plan)
-    elif name not in (POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
+    elif name not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

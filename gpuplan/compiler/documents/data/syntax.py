@@ -86,6 +86,8 @@ SLIPS = {
     Slip.INDENTATION: Words("indentation fits nothing that is open", other="does not fit what stands above"),
     Slip.COLON: WORDS["could not find expected ':'"],
     Slip.SPACE: Words("`:` has no space behind it", "no space behind it", "write a space behind the `:`"),
+    Slip.BLANK: Words("a blank that is not a plain one is a letter to YAML", "such a blank"),
+    Slip.DASH: Words("`-` has no space behind it", "no space behind it", "write a space behind the `-`"),
     Slip.BRACKET: Words("is not closed", "opens here", "close it at the end of the line"),
     Slip.SURPLUS: Words("closes nothing", "opens nowhere", "remove it"),
     Slip.QUOTE: _UNCLOSED_TEXT,

@@ -132,6 +132,8 @@ class Kind(Value):
     with nobody to notice. So the project goes on allowing such a kind. It allows it from the start, too: Applications
     read a commit by themselves, and would be refused what comes with it until the project has been synced.
     """
+    why: str = ""
+    """The reason why gpuplan writes such objects, as in `Manifest`. It is empty for kinds that policies ask for."""
     is_custom: bool = False
     """A CustomResourceDefinition defines it. The same sync may install that, so a dry run of the whole would fail."""
     care: Care = Care()

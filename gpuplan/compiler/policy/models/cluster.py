@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, Judged, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, MAIN, Judged, Words
 from gpuplan.compiler.policy.models.shared import NVIDIA_CHARTS, Model, exactly_one
 
 
@@ -102,7 +102,7 @@ class Driver(Model):
 
     enabled: bool = True
     """Whether the operator installs the driver; `false` where the node image has it."""
-    version: texts.DriverVersion | None = None
+    version: Annotated[texts.DriverVersion | None, MAIN] = None
     """The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); absent means
     the operator release's default.
     """
@@ -119,7 +119,7 @@ class KernelModules(StrEnum):
 class PoolDriver(Model):
     """The NVIDIA driver of a pool's nodes, where it is another one than the cluster's."""
 
-    version: Annotated[texts.DriverVersion | None, ESSENTIAL] = None
+    version: Annotated[texts.DriverVersion | None, ESSENTIAL, MAIN] = None
     """The driver's version, such as `570.195.03`. Absent: the cluster's."""
     kernel_modules: Annotated[KernelModules | None, Field(strict=False), Words("kernel modules")] = None
     """`open`, which Grace and Blackwell need, and GPUDirect Storage; `proprietary`, which Volta and older need; `auto`
@@ -146,7 +146,7 @@ class Olm(Model):
     """The CatalogSource in `openshift-marketplace` that has the package `gpu-operator-certified`: a mirror's, or one of
     releases that are not yet in the certified catalog.
     """
-    channel: texts.Line | None = None
+    channel: Annotated[texts.Line | None, MAIN] = None
     """The channel. Default the line of `version`, such as `v26.7`."""
 
 
@@ -237,7 +237,7 @@ class SchedulerInstall(StrEnum):
 class Runai(Model):
     """The facts about a cluster that Run:ai's API needs."""
 
-    cluster_id: Annotated[texts.Line | None, Words("cluster id")] = None
+    cluster_id: Annotated[texts.Line | None, Words("cluster id"), MAIN] = None
     """The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it."""
 
 
@@ -367,7 +367,7 @@ class FluxSource(Model):
 
     kind: Annotated[FluxSourceKind, Field(strict=False)] = FluxSourceKind.GIT_REPOSITORY
     """The source's kind."""
-    name: names.FluxSourceName = "flux-system"
+    name: Annotated[names.FluxSourceName, MAIN] = "flux-system"
     """The source's name."""
     namespace: names.Namespace | None = None
     """The source's namespace, where it is not that of the Kustomizations."""
@@ -441,7 +441,7 @@ class Monitoring(Model):
 class Admission(Model):
     """Exceptions to the rules that the cluster's admission policies enforce for gpuplan."""
 
-    grace_period: texts.Duration | Literal["none"] = "30s"
+    grace_period: Annotated[texts.Duration | Literal["none"], MAIN] = "30s"
     """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is
     guaranteed GPUs wait for those who borrowed them. `none` does not bound it.
     """
@@ -456,7 +456,7 @@ class Dra(Model):
     """The API server, its scheduler and controllers run with the feature gate `DRAPartitionableDevices`, which is off
     by default before Kubernetes 1.36.
     """
-    driver_version: Annotated[texts.DraDriverVersion | None, Words("version of the DRA driver")] = None
+    driver_version: Annotated[texts.DraDriverVersion | None, Words("version of the DRA driver"), MAIN] = None
     """The release of NVIDIA's driver for DRA, such as `v0.4.1`; absent, it is taken to be new enough."""
 
 
@@ -474,7 +474,7 @@ class Api(StrEnum):
 class Gateway(Model):
     """A Gateway, which brings requests from outside to services (Gateway API)."""
 
-    name: names.Gateway
+    name: Annotated[names.Gateway, MAIN]
     """The Gateway's name."""
     namespace: names.Namespace
     """The Gateway's namespace. Its listeners have to take routes of tenants' namespaces (`allowedRoutes`)."""

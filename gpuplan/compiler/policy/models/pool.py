@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, AlsoCalled, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Keyed, Words
 from gpuplan.compiler.policy.models.cluster import Approval, MigStrategy, PoolDriver
 from gpuplan.compiler.policy.models.shared import (
     GpuModel,
@@ -34,7 +34,7 @@ class Reserve(Model):
 class Nodes(Model):
     """The nodes of a pool: alike in GPU model, GPU count and sharing."""
 
-    count: Positive
+    count: Annotated[Positive, MAIN]
     """The number of nodes in the pool, by which capacity is counted."""
     gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")]
     """The number of GPUs in each node."""
@@ -122,7 +122,7 @@ class Devices(Model):
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: names.LayoutName | None = None
+    layout: Annotated[names.LayoutName | None, MAIN] = None
     """The MigLayout to use."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """The number of GPU instances of each MIG profile on every GPU, written here instead of in a MigLayout."""
@@ -181,7 +181,7 @@ class Sharing(Model):
 class Window(Model):
     """A time in which a pool's nodes may be disturbed."""
 
-    schedule: Annotated[str, Judged("GPU162")]
+    schedule: Annotated[str, Judged("GPU162"), MAIN]
     """When the window opens, as a cron expression of five fields."""
     duration: texts.Duration
     """The time that the window stays open, such as `4h`."""
@@ -272,7 +272,7 @@ class PoolNames(Model):
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    gpu: Annotated[GpuModel, Words("GPU model")]
+    gpu: Annotated[GpuModel, Words("GPU model"), AlsoCalled(("gpuModel", "model", "product"))]
     """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`, or the name of a `Gpu` document."""
     nodes: Nodes
     """The pool's nodes."""

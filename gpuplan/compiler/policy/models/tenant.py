@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, AlsoCalled, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Keyed, Words
 from gpuplan.compiler.policy.models.shared import Amount, Model, Positive, Rank, UnitName, exactly_one
 
 
@@ -55,7 +55,7 @@ class Quota(Model):
     """The unit that the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where there is only
     one.
     """
-    guaranteed: Amount
+    guaranteed: Annotated[Amount, MAIN]
     """The number of units that are the tenant's own; the sum over tenants stays within capacity."""
     limit: Amount | Literal["none"] | None = None
     """The most units that it may use, with borrowed ones. Absent: as many as `guaranteed`; `none`: no bound."""
@@ -82,7 +82,7 @@ class Quota(Model):
 class Surplus(Model):
     """A tenant's part in what nobody has a guarantee on."""
 
-    weight: Amount = 1
+    weight: Annotated[Amount, MAIN] = 1
     """The share of the surplus relative to others."""
     rank: Rank = 0
     """Tenants of a higher rank are served before others get any surplus."""
@@ -183,7 +183,7 @@ class Containers(Model):
 class WorkspaceTimes(Model):
     """The time that workspaces of Run:ai may take."""
 
-    run: texts.Duration | None = None
+    run: Annotated[texts.Duration | None, MAIN] = None
     """The time that a workspace may run, such as `12h`."""
     idle: texts.Duration | None = None
     """The time that the GPUs of a workspace that may not be evicted may be idle, such as `1h`."""
@@ -194,7 +194,7 @@ class WorkspaceTimes(Model):
 class TrainingTimes(Model):
     """The time that trainings of Run:ai may take."""
 
-    run: texts.Duration | None = None
+    run: Annotated[texts.Duration | None, MAIN] = None
     """The time that a training may run, such as `72h`."""
     idle: texts.Duration | None = None
     """The time that its GPUs may be idle, such as `2h`."""
@@ -245,7 +245,9 @@ class TenantSpec(Model):
     """Its part in what nobody has a guarantee on."""
     protect: Protect = Protect.model_construct()
     """The time for which its workloads are safe from eviction."""
-    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT] = Field(default_factory=list)
+    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT, AlsoCalled(("groups",))] = Field(
+        default_factory=list
+    )
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """Permissions of its pods beyond its quotas."""

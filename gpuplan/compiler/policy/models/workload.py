@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, Judged, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Words
 from gpuplan.compiler.policy.models.shared import OF_PROGRAM, Model, Positive, UnitName, exactly_one
 
 Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
@@ -158,7 +158,7 @@ class Autoscaling(Model):
 class Probe(Model):
     """A test that a container must pass before requests reach it."""
 
-    http: Annotated[texts.HttpPath | None, Words("path of the probe")] = None
+    http: Annotated[texts.HttpPath | None, Words("path of the probe"), MAIN] = None
     """A GET of this path answers with a status from 200 to 399, such as `/health`."""
     grpc: Annotated[texts.GrpcService | None, Words("service of the probe")] = None
     """The server says by gRPC's health protocol that this service of it is well. For the whole server write
@@ -187,7 +187,7 @@ class Reach(Model):
 
     type: Annotated[ServiceType, Field(strict=False)] = ServiceType.CLUSTER_IP
     """From within the cluster, at a port of every node, or at an address of the cloud's load balancer."""
-    port: Annotated[int | None, Field(ge=1, le=65535)] = None
+    port: Annotated[int | None, Field(ge=1, le=65535), MAIN] = None
     """The port of the Service, such as `80`. Absent: that of the container."""
     node_port: Annotated[int | None, Field(ge=1, le=65535)] = None
     """The port of the nodes, such as `30080`. Absent: Kubernetes chooses one."""
@@ -233,7 +233,7 @@ class Closeness(Model):
 class Worker(Model):
     """The program of the pods of a replica that no request reaches: all but its first, the leader."""
 
-    command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
+    command: Annotated[list[str], OF_PROGRAM, MAIN] = Field(default_factory=list)
     """The command that they run in place of the image's own entry point."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The arguments."""
@@ -274,7 +274,7 @@ class Inference(Model):
     Services and routes stay as they are. It needs KServe v0.14, v0.15.1 or newer: other releases reduce a changed
     service to one pod, or hold it at `minReplicas`. The cluster's `apis` must name KServe.
     """
-    replicas: Annotated[Positive, Words("pods")] = 1
+    replicas: Annotated[Positive, Words("pods"), MAIN] = 1
     """The number of replicas; each has `podsPerReplica` pods. With `autoscaling` the load decides."""
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
     """The number of pods that serve together a model that one node cannot hold: a leader, which requests reach, and
@@ -318,7 +318,7 @@ class Inference(Model):
 class Peers(Model):
     """Where the pods of a training meet, as torchrun and other programs of PyTorch read it."""
 
-    port: Annotated[int, Field(ge=1, le=65535)] = 29500
+    port: Annotated[int, Field(ge=1, le=65535), MAIN] = 29500
     """The port on which the first pod waits for the others."""
 
 
@@ -353,7 +353,7 @@ class TrainingKind(StrEnum):
 class Batch(Model):
     """Work that ends: a Job, whose pods need nothing of one another."""
 
-    pods: Positive = 1
+    pods: Annotated[Positive, MAIN, AlsoCalled(("replicas",))] = 1
     """The number of pods that run at once, each once to its end."""
     trials: Positive | None = None
     """The number of pods in all, `pods` of them at once, as for a search of hyperparameters: each finds its number,
@@ -440,7 +440,7 @@ class Storage(Model):
 class Workspace(Model):
     """Work in which a person sits, such as a Jupyter server: a Job of one pod, and a Service."""
 
-    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    port: Annotated[int, Field(ge=1, le=65535), MAIN] = 8888
     """The port that the program listens on."""
     idle: texts.PositiveDuration | None = None
     """The time that Jupyter Server (JupyterLab 3, Notebook 7 or newer) may be idle, such as `2h`: then it ends its

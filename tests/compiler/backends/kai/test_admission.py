@@ -7,7 +7,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from gpuplan.compiler.backends import kai, namespaces, scheduling
+from gpuplan.compiler.backends import namespaces, scheduling
 from gpuplan.compiler.planning.grants import parameters
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.backends.kai.platform import platform
@@ -21,7 +21,7 @@ H100_LABELS = {"kai.scheduler/queue": "physics-h100", "kai.scheduler/node-pool":
 
 
 def policy(name: str) -> Any:
-    found = [*scheduling.render(platform()), *kai.objects(platform())]
+    found = scheduling.render(platform())
     return next(item.body for item in found if (item.kind, item.name) == ("ValidatingAdmissionPolicy", name))
 
 

@@ -30,7 +30,7 @@ def test_each_pool_has_a_shard_of_its_own() -> None:
 def test_a_pool_that_says_nothing_of_placement_leaves_it_to_the_scheduler() -> None:
     pool = "{gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}"
     text = f"apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: whole}}\nspec: {pool}\n"
-    (shard, _) = kai.objects(a_plan(f"{a_cluster('kind: kai')}---\n{text}"))
+    (shard,) = kai.objects(a_plan(f"{a_cluster('kind: kai')}---\n{text}"))
     assert "placementStrategy" not in shard.body["spec"]
 
 
@@ -106,7 +106,6 @@ def test_all_objects_are_the_clusters() -> None:
         ("Queue", "science-h100"),
         ("Queue", "physics-h100"),
         ("Queue", "serving-h100"),
-        ("ValidatingAdmissionPolicy", "gpuplan-queues"),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplan.compiler.backends import kueue
+from gpuplan.compiler.backends import kueue, scheduling
 from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.planning.plan import Plan
 from tests import platforms
@@ -33,6 +33,12 @@ def team(name: str, *quotas: str, more: str = "") -> str:
 
 def manifests(plan: Plan) -> list[Manifest]:
     return [item for item in kueue.render(plan) if isinstance(item, Manifest)]
+
+
+def policy(plan: Plan) -> Manifest:
+    """The admission policy on what Kueue makes of work."""
+    (found,) = [item for item in scheduling.render(plan) if item.name == "gpuplan-queues"]
+    return found
 
 
 def files(plan: Plan) -> list[File]:

@@ -7,11 +7,11 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from gpuplan.compiler.backends import namespaces
+from gpuplan.compiler.backends import namespaces, scheduling
 from gpuplan.compiler.planning.grants import parameters
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
-from tests.compiler.backends.kueue.platform import manifests, platform, team, tenant
+from tests.compiler.backends.kueue.platform import platform, policy, team, tenant
 from tests.compiler.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.plans import a_cluster, a_plan
 from tests.platforms import document
@@ -30,11 +30,6 @@ def a_platform(*more: str) -> Plan:
         team("research", "pool: shared, guaranteed: 8", more=", priorityClasses: [normal, idle]"),
         tenant("web", "namespaces: [web]"),
     )
-
-
-def policy(plan: Plan) -> Any:
-    (body,) = [item.body for item in manifests(plan) if item.kind == "ValidatingAdmissionPolicy"]
-    return body
 
 
 def workload(priority: int | None, name: str = "", kind: str = "WorkloadPriorityClass") -> dict[str, Any]:
@@ -58,7 +53,7 @@ def judge(
 ) -> list[str]:
     plan = plan or a_platform()
     found = next(tenant for tenant in plan.tenants if tenant.name == name)
-    return refusals(policy(plan), made, dict(parameters(found, name, SCHEDULERS["kueue"])), old=old)
+    return refusals(policy(plan).body, made, dict(parameters(found, name, SCHEDULERS["kueue"])), old=old)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +168,7 @@ def test_no_label_makes_a_workload_of_a_class_harmless() -> None:
 
 
 def test_the_policy_sees_workloads_and_what_they_are_made_of() -> None:
-    rules = policy(a_platform())["spec"]["matchConstraints"]["resourceRules"]
+    rules = policy(a_platform()).body["spec"]["matchConstraints"]["resourceRules"]
     assert all(rule["operations"] == ["CREATE", "UPDATE"] for rule in rules)
     seen = {
         ("/".join(filter(None, (group, version))), resource)
@@ -201,7 +196,7 @@ def test_each_namespace_is_bound_with_its_parameters() -> None:
 
 
 def test_the_policy_is_one_that_kubernetes_takes() -> None:
-    body = policy(a_platform())
+    body = policy(a_platform()).body
     kubernetes_validate.validate(body, "1.30", strict=True)
     expressions = [item["expression"] for item in (*body["spec"]["variables"], *body["spec"]["validations"])]
     for expression in expressions:
@@ -210,4 +205,4 @@ def test_the_policy_is_one_that_kubernetes_takes() -> None:
 
 def test_a_cluster_without_admission_policies_has_none() -> None:
     plan = a_plan(a_cluster("kind: kueue").replace("1.34", "1.29"))
-    assert [item.kind for item in manifests(plan)] == ["Cohort"]
+    assert [item.name for item in scheduling.render(plan)] == []

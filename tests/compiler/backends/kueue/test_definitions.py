@@ -45,7 +45,6 @@ def test_objects_are_what_their_definitions_want() -> None:
         "LocalQueue",
         "ResourceFlavor",
         "Topology",
-        "ValidatingAdmissionPolicy",
         "WorkloadPriorityClass",
     }
     assert crds.problems(manifests(everything())) == []

@@ -38,7 +38,7 @@ def test_a_pool_that_says_where_its_nodes_are_has_a_topology() -> None:
 
 def test_a_pool_of_fractions_has_nothing_that_kueue_counts() -> None:
     plan = platform(team("research", "pool: mine, guaranteed: 2"), pools=pool("sharing: {fraction: {}}"))
-    assert [item.kind for item in manifests(plan)] == ["Cohort", "ValidatingAdmissionPolicy"]
+    assert [item.kind for item in manifests(plan)] == ["Cohort"]
 
 
 def test_a_class_of_workloads_has_the_name_and_value_of_that_of_pods() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from gpuplan.compiler.planning.plan import Plan
-from tests.compiler.backends.kueue.platform import files, manifests, platform, team, tenant
+from tests.compiler.backends.kueue.platform import files, manifests, platform, policy, team, tenant
 from tests.laws.tracing.told import told, told_of_all
 from tests.platforms import pool, priority_class
 
@@ -208,7 +208,8 @@ def test_a_topology_is_called_like_its_pool(kind: str) -> None:
 
 def test_the_values_of_classes_decide_which_labels_are_harmless() -> None:
     classes = priority_class("base", 50, "default: true") + priority_class("low", 10) + priority_class("high", 90)
-    found = told_of(platform(classes), "ValidatingAdmissionPolicy", "gpuplan-queues")
+    plan = platform(classes)
+    found = told(plan, policy(plan))
 
     assert found["spec.validations[0].expression"] == [
         "chosen by PriorityClass/base spec.default",

@@ -21,7 +21,7 @@ def manifest(text: str) -> Manifest:
     """The one object that holds the dashboard."""
     plan = a_plan(text)
     assert plan.cluster.monitoring is not None
-    (found,) = dashboards.render(plan, recorded_series(rule_groups(plan, plan.cluster.monitoring)))
+    (found,) = dashboards.render(plan, recorded_series(rule_groups(plan, plan.cluster.monitoring)), "")
     return found
 
 

@@ -86,7 +86,7 @@ def test_the_labels_decide_on_the_form() -> None:
 
 
 def test_a_cluster_that_nobody_watches_has_none() -> None:
-    assert list(dashboards.render(a_plan(f"{CLUSTER}---\n{POOLS}"), ())) == []
+    assert list(dashboards.render(a_plan(f"{CLUSTER}---\n{POOLS}"), (), "")) == []
 
 
 @pytest.mark.parametrize("text", [a_cluster(), a_cluster(OPENSHIFT)], ids=["grafana", "console"])

@@ -56,14 +56,15 @@ _LONGEST_UID: Final = 40
 """The length that a Grafana dashboard's uid may have: `pkg/util/shortid_generator.go` in grafana/grafana."""
 
 
-def render(plan: Plan, recorded: Collection[str]) -> Iterator[Manifest]:
+def render(plan: Plan, recorded: Collection[str], why: str) -> Iterator[Manifest]:
     """Yield a ConfigMap with the dashboard, in the form that whoever looks for its labels reads.
 
-    ``recorded`` are the series that rules record.
+    ``recorded`` are the series that rules record, ``why`` is the reason that its comment has.
     """
     if plan.cluster.monitoring is not None:
         body = _config_map(plan.cluster, plan.cluster.monitoring.dashboards, recorded)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster, *plan.price_lists[:1]), trace=partial(_trace, plan))
+        subjects = about(plan.cluster, *plan.price_lists[:1])
+        yield Manifest(_FOLDER, body, about=subjects, trace=partial(_trace, plan), why=why)
 
 
 def is_for_console(dashboards: Dashboards) -> bool:

@@ -11,6 +11,7 @@ KINDS: Final = (
     Kind(
         group="argoproj.io",
         kind="AppProject",
+        why="Argo CD applies what a project allows, and nothing else; see docs/explanation/what-is-written.md",
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/types.go",
         is_namespaced=True,
         is_custom=True,
@@ -23,6 +24,7 @@ KINDS: Final = (
     Kind(
         group="argoproj.io",
         kind="Application",
+        why="there is one Application for each disturbance; see docs/explanation/split-applications.md",
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/types.go; controller/appcontroller.go",
         is_namespaced=True,
         is_custom=True,
@@ -36,6 +38,7 @@ KINDS: Final = (
     Kind(
         group="argoproj.io",
         kind="ApplicationSet",
+        why="each namespace gets an Application of its own; see docs/explanation/split-applications.md",
         source="argoproj/argo-cd: pkg/apis/application/v1alpha1/applicationset_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -49,6 +52,7 @@ KINDS: Final = (
     Kind(
         group="kustomize.toolkit.fluxcd.io",
         kind="Kustomization",
+        why="Flux syncs each folder by itself, in order; see docs/how-to/deliver-with-flux.md",
         source="fluxcd/kustomize-controller: api/v1/kustomization_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -61,6 +65,7 @@ KINDS: Final = (
     Kind(
         group="helm.toolkit.fluxcd.io",
         kind="HelmRelease",
+        why="Flux installs the charts that the cluster asks for; see docs/how-to/deliver-with-flux.md",
         source="fluxcd/helm-controller: api/v2/helmrelease_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -73,6 +78,7 @@ KINDS: Final = (
     Kind(
         group="source.toolkit.fluxcd.io",
         kind="HelmRepository",
+        why="Flux finds a chart that it installs by this; see docs/how-to/deliver-with-flux.md",
         source="fluxcd/source-controller: api/v1/helmrepository_types.go",
         is_namespaced=True,
         is_custom=True,

@@ -14,6 +14,7 @@ KINDS: Final = (
     Kind(
         group="nvidia.com",
         kind="ClusterPolicy",
+        why="the GPU Operator runs what a ClusterPolicy says; see docs/explanation/what-is-written.md",
         source="NVIDIA/gpu-operator: api/nvidia/v1/clusterpolicy_types.go; controllers/object_controls.go",
         is_namespaced=False,
         is_custom=True,
@@ -39,6 +40,7 @@ KINDS: Final = (
     Kind(
         group="nvidia.com",
         kind="NVIDIADriver",
+        why="nodes run more than one driver; see docs/how-to/run-two-drivers.md",
         source="NVIDIA/gpu-operator: api/nvidia/v1alpha1/nvidiadriver_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -54,6 +56,7 @@ KINDS: Final = (
     Kind(
         group="nfd.k8s-sigs.io",
         kind="NodeFeatureRule",
+        why="it labels a pool's nodes, and labels partition GPUs; see docs/explanation/split-applications.md",
         source="kubernetes-sigs/node-feature-discovery: api/nfd/v1alpha1/types.go",
         is_namespaced=False,
         is_custom=True,
@@ -88,6 +91,7 @@ KINDS: Final = (
     Kind(
         group="nfd.openshift.io",
         kind="NodeFeatureRule",
+        why="it labels a pool's nodes, and labels partition GPUs; see docs/explanation/split-applications.md",
         source="openshift/cluster-nfd-operator: api/v1alpha1/nodefeaturerule_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -101,6 +105,7 @@ KINDS: Final = (
     Kind(
         group="operators.coreos.com",
         kind="OperatorGroup",
+        why="OLM needs it to install an operator; see docs/explanation/what-is-written.md",
         source="operator-framework/api: pkg/operators/v1/operatorgroup_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -114,6 +119,7 @@ KINDS: Final = (
     Kind(
         group="operators.coreos.com",
         kind="Subscription",
+        why="OLM installs the operator that it names; see docs/explanation/what-is-written.md",
         source="operator-framework/api: pkg/operators/v1alpha1/subscription_types.go",
         is_namespaced=True,
         is_custom=True,

@@ -14,6 +14,7 @@ KINDS: Final = (
     Kind(
         group="kai.scheduler",
         kind="SchedulingShard",
+        why="KAI-Scheduler schedules each pool by itself; see docs/how-to/share-with-kai.md",
         source="NVIDIA/KAI-Scheduler: pkg/apis/kai/v1/schedulingshard_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -27,6 +28,7 @@ KINDS: Final = (
     Kind(
         group="kai.scheduler",
         kind="Topology",
+        why="KAI-Scheduler keeps work together by it; see docs/how-to/share-with-kai.md",
         source="NVIDIA/KAI-Scheduler: pkg/apis/kai/v1alpha1/topology_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -42,6 +44,7 @@ KINDS: Final = (
     Kind(
         group="scheduling.run.ai",
         kind="Queue",
+        why="KAI-Scheduler counts a tenant's units by it; see docs/how-to/share-with-kai.md",
         source="NVIDIA/KAI-Scheduler: pkg/apis/scheduling/v2",
         is_namespaced=False,
         is_custom=True,

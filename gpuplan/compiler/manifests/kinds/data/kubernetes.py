@@ -30,6 +30,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="LimitRange",
+        why="containers that state no CPU or memory get some; see docs/how-to/give-cpu-and-memory.md",
         source="kubernetes/kubernetes: pkg/registry/core/limitrange/strategy.go",
         is_namespaced=True,
         added=Judgement.BY_FOLDER,
@@ -56,6 +57,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="Node",
+        why="it labels a node of a pool, and labels partition GPUs; see docs/explanation/split-applications.md",
         source="argoproj/argo-cd#7124; kubernetes/kubernetes: pkg/registry/core/node/strategy.go",
         is_namespaced=False,
         care=Care(wave=10, prune=Removal.NEVER, delete=Removal.NEVER, is_applied_by_server=True),
@@ -102,6 +104,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="ResourceQuota",
+        why="nothing bounds a resource that no quota names; see docs/explanation/quotas-and-admission.md",
         source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidateResourceQuotaUpdate)",
         is_namespaced=True,
         care=Care(wave=20),
@@ -152,6 +155,7 @@ KINDS: Final = (
     Kind(
         group="admissionregistration.k8s.io",
         kind="ValidatingAdmissionPolicy",
+        why="a quota bounds no pool, class or device; see docs/explanation/quotas-and-admission.md",
         source="kubernetes/kubernetes: pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go",
         is_namespaced=False,
         care=Care(wave=20, prune=Removal.CONFIRM, delete=Removal.CONFIRM),
@@ -166,6 +170,7 @@ KINDS: Final = (
     Kind(
         group="admissionregistration.k8s.io",
         kind="ValidatingAdmissionPolicyBinding",
+        why="it says where a policy holds; see docs/explanation/quotas-and-admission.md",
         source="kubernetes/kubernetes: pkg/registry/admissionregistration/validatingadmissionpolicybinding/strategy.go",
         is_namespaced=False,
         care=Care(wave=21, prune=Removal.CONFIRM, delete=Removal.CONFIRM),
@@ -333,6 +338,7 @@ KINDS: Final = (
     Kind(
         group="resource.k8s.io",
         kind="DeviceClass",
+        why="claims name a pool's units by it; see docs/how-to/allocate-with-dra.md",
         source="kubernetes/kubernetes: pkg/registry/resource/deviceclass/strategy.go",
         is_namespaced=False,
         care=Care(wave=-15, prune=Removal.CONFIRM, delete=Removal.CONFIRM),
@@ -345,6 +351,7 @@ KINDS: Final = (
     Kind(
         group="resource.k8s.io",
         kind="ResourceClaimTemplate",
+        why="pods of a namespace claim a unit by it; see docs/how-to/allocate-with-dra.md",
         source="kubernetes/kubernetes: pkg/apis/resource/validation/validation.go",
         is_namespaced=True,
         added=ChangeClass.QUOTA,

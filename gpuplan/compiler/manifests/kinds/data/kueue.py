@@ -32,6 +32,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="ClusterQueue",
+        why="Kueue counts a tenant's units by it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: pkg/webhooks/clusterqueue_webhook.go (ValidateClusterQueueUpdate)",
         is_namespaced=False,
         is_custom=True,
@@ -53,6 +54,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="Cohort",
+        why="Kueue lends units between the queues below it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: apis/kueue/v1beta2/cohort_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -69,6 +71,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="LocalQueue",
+        why="work of a namespace names its queue by it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: apis/kueue/v1beta2/localqueue_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -85,6 +88,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="ResourceFlavor",
+        why="Kueue knows a pool by it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: apis/kueue/v1beta2/resourceflavor_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -104,6 +108,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="Topology",
+        why="Kueue keeps work together by it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: apis/kueue/v1beta2/topology_types.go",
         is_namespaced=False,
         is_custom=True,
@@ -118,6 +123,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="WorkloadPriorityClass",
+        why="Kueue orders what waits by it; see docs/how-to/queue-with-kueue.md",
         source="kubernetes-sigs/kueue: apis/kueue/v1beta2/workloadpriorityclass_types.go",
         is_namespaced=False,
         is_custom=True,

@@ -10,6 +10,7 @@ KINDS: Final = (
     Kind(
         group="monitoring.coreos.com",
         kind="PrometheusRule",
+        why="Prometheus records and alerts by it; see docs/how-to/monitor-pools.md",
         source="prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/prometheusrule_types.go",
         is_namespaced=True,
         is_custom=True,
@@ -23,6 +24,7 @@ KINDS: Final = (
     Kind(
         group="monitoring.coreos.com",
         kind="ServiceMonitor",
+        why="Prometheus finds what it reads by it; see docs/how-to/monitor-pools.md",
         source="prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/servicemonitor_types.go",
         is_namespaced=True,
         is_custom=True,

@@ -1,0 +1,72 @@
+"""Words for values of a wrong type, and advice on some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+
+from gpuplan.compiler.base.diagnostics import Path
+
+EXPECTED_TYPES = {
+    "bool_type": "`true` or `false`",
+    "dict_type": "a mapping",
+    "float_type": "a number",
+    "int_from_float": "a whole number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_attributes_type": "a mapping",
+    "model_type": "a mapping",
+    "string_type": "text",
+}
+
+TYPE_NAMES = {
+    NoneType: "nothing",
+    bool: "`true` or `false`",
+    int: "a number",
+    float: "a number with a decimal point",
+    str: "text",
+    list: "a list",
+}
+
+TEXT_REMEDIES: Mapping[Path, str] = {
+    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`"
+}
+"""Advice on texts that are most likely meant as something else, by the end of the path."""
+
+UNLIMITED = (-1, "-1", "unlimited", "infinite")
+"""Words of KAI-Scheduler, Run:ai and people for "no bound"."""
+
+KINDS_OF_POLICIES: Mapping[str, str] = {
+    "ClusterQueue": "the `quotas` of a Tenant",
+    "CronJob": "a Workload with `batch`",
+    "Deployment": "a Workload with `inference`",
+    "Job": "a Workload with `batch` or `training`",
+    "LocalQueue": "the `quotas` of a Tenant",
+    "Namespace": "the `namespaces` of a Tenant",
+    "ResourceQuota": "the `quotas` of a Tenant",
+    "RoleBinding": "the `members` of a Tenant",
+    "Service": "a Workload with `inference`",
+    "StatefulSet": "a Workload with `inference`",
+}
+"""The policies of which gpuplan makes objects of other kinds."""
+
+NO_NUMBER: Mapping[str, str] = {
+    "limit": "write `none`, for no bound",
+    "classLimits": "leave the class out: it may then use all",
+    "lendable": "leave it out: others may then use all that is idle",
+    "guaranteed": "write how much is the tenant's own, `0` if nothing is, and `limit: none` for no bound on its use",
+}
+"""Advice for each field: there is no guarantee without a bound, for a pool has so many units and no more."""
+
+BOUNDS = {
+    "greater_than_equal": ("of at least", "ge"),
+    "less_than_equal": ("of at most", "le"),
+    "greater_than": ("above", "gt"),
+    "less_than": ("below", "lt"),
+}
+LIMITS = {
+    "string_too_short": "some text",
+    "too_short": "a list with something in it",
+    "finite_number": "a finite number",
+    "int_parsing_size": "a smaller number",
+}

@@ -1,0 +1,387 @@
+"""The field that was meant by an unknown one, here or elsewhere, and how to get what was written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import closest, joined, misspelling
+from gpuplan.compiler.policy.data.elsewhere import FIELDS, REMEDIES
+from gpuplan.compiler.policy.elsewhere import Said
+from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
+from gpuplan.compiler.policy.models import KINDS
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, value_at
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.documents import Document
+
+
+class Home(NamedTuple):
+    """A field by its path, and the value that it takes."""
+
+    path: Path
+    value: object
+
+
+def find_said(kind: str, field: str) -> Said | None:
+    """Return the way in which a document of a kind says a field of this name, or None if it is not known."""
+    return next((said for said, names in FIELDS.get(kind, {}).items() if field in names.split()), None)
+
+
+def find_home(document: Document, model: type[BaseModel], place: Path) -> Home | None:
+    """Return the one field elsewhere in the document that an unknown field is, or None if it is none or several."""
+    name = str(place[-1])
+    if place[-2:] in REMEDIES or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
+        return None
+    value = value_at(document.data, place)
+    if one_off := _one_level_off(document, model, place):
+        return Home((*one_off, place[-1]), value)
+    if profiles := _profiles_of(document.data, place):
+        homes = _places(model, place, ["instances"], profiles)
+    elif find_said(document.kind, name):
+        homes = []
+    else:
+        same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
+        homes = _places(model, place, same, value)
+        if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
+            homes = []
+    return homes[0] if len(homes) == 1 and value_at(document.data, homes[0].path) is None else None
+
+
+def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:
+    """Return a finding on a field that is none, and that has no home: the field that was meant, if there is one."""
+    at, name, value = Origin(document, place), str(place[-1]), value_at(document.data, place)
+    parent = nested_model(model, place[:-1])
+    known = tuple(named(parent)) if parent else ()
+    message, label, help_ = f"unknown field `{name}`", "not a field here", ""
+    if meant := with_colon(name, known):
+        rest = f": {value}" if isinstance(value, str | int | float) else ""
+        label, help_ = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it", f"write `{meant}{rest}`"
+    elif name != name.strip():
+        label, help_ = "begins with a blank that is a letter to YAML", f"write plain blanks before `{name.strip()}`"
+    elif name in map(str, place[-2:-1]):
+        line = as_line(value)[1:-1] if isinstance(value, dict) else ""
+        label = f"`{name}` stands in itself"
+        help_ = f"write `{line}` in its place" if line else f"write what is below it in the place of this `{name}`"
+    elif near := near_here(document, model, place):
+        label, help_ = f"did you mean `{near[0]}`", f"write {joined([f'`{field}:`' for field in near], 'or')}"
+        if len(near) == 1 and near[0] in mapping(value_at(document.data, place[:-1])):
+            help_ = f"write `{near[0]}`, which stands here too, once, with the value that is meant"
+    elif said := find_said(document.kind, name):
+        here = as_line(_requested(value)) if name == "resources" else ""
+        label, help_ = "said in another way", f"say it {said.how}: {said.page}"
+        if len(here) > len("{}"):
+            help_ = f"write `{here[1:-1]}` in its place, and see {said.page}"
+    else:
+        help_ = _elsewhere(document, model, place) or f"remove `{name}`"
+    notes = (f"the fields here are {in_code(known)}",) if known else ()
+    return Finding(at.key, message, label, notes=notes, help=REMEDIES.get(place[-2:], help_))
+
+
+def with_colon(text: str, fields: Iterable[str]) -> str | None:
+    """Return `name: a100` for `name a100` if `name` is one of these fields, or None."""
+    name, _, rest = text.partition(" ")
+    return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
+
+
+def _requested(resources: object) -> dict[str, object]:
+    """Return the fields of a workload that say what a container of Kubernetes asks for."""
+    requests, limits = (mapping(mapping(resources).get(name)) for name in ("requests", "limits"))
+    asked: dict[str, object] = {}
+    for name, amount in {**limits, **requests}.items():
+        if name in ("cpu", "memory"):
+            asked[name] = str(amount)
+        elif name.startswith("nvidia.com/"):
+            unit = name.removeprefix("nvidia.com/").removeprefix("mig-")
+            asked |= {"count": amount} if unit == "gpu" else {"unit": unit.removeprefix("gpu."), "count": amount}
+        else:
+            return {}
+    return asked
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def in_code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+# --- Fields of the same mapping --------------------------------------------------------------------------------------
+
+
+def named(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a mapping by the names that they have in a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _same_here(model: type[BaseModel], place: Path) -> list[str]:
+    """Return the field of the same mapping that has the name in another spelling, number or language."""
+    parent = nested_model(model, place[:-1])
+    return [*_same_in(parent, str(place[-1]))] if parent else []
+
+
+@lru_cache(maxsize=1024)
+def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
+    fields = named(parent)
+    called = [alias for alias, field in fields.items() if (mark := find_mark(field, AlsoCalled)) and name in mark.names]
+    same = called or [alias for alias in fields if _stem(alias) == _stem(name)]
+    return tuple(same or filter(None, [misspelling(name, fields)]))
+
+
+def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
+    """Return the fields of the same mapping that an unknown one may be."""
+    name, parent, value = str(place[-1]), nested_model(model, place[:-1]), value_at(document.data, place)
+    if same := _same_here(model, place):
+        return same
+    if parent is None or find_said(document.kind, name):
+        return []
+    if meant := with_colon(name, named(parent)):
+        return [meant.split(":")[0]]
+    written = mapping(value_at(document.data, place[:-1]))
+    if parts := [alias for alias in _parts_here(model, place, value) if alias not in written]:
+        return parts
+    close = None if _same_elsewhere(model, place, value) else closest(name, named(parent))
+    return [close] if close else []
+
+
+def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]:
+    """Return the fields of the same mapping that have the words of a name among theirs, and take the value."""
+    parent = nested_model(model, place[:-1])
+    words = _words(str(place[-1]))
+    fields = ((alias, _words(alias)) for alias in (named(parent) if parent else ()))
+    parts = [alias for alias, others in fields if words and others and (words < others or others < words)]
+    return [alias for alias in parts if _taken(model, (*place[:-1], alias), value) is not None]
+
+
+_WORDS: Final = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower().removesuffix("s") for word in _WORDS.findall(name)}
+
+
+@lru_cache(maxsize=4096)
+def _stem(name: str) -> str:
+    stem = bare(name)
+    return f"{stem[:-3]}y" if stem.endswith("ies") else stem.removesuffix("s")
+
+
+# --- Fields of other mappings ----------------------------------------------------------------------------------------
+
+
+def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return help that names fields of other mappings, and of other kinds of documents, or nothing."""
+    name = str(place[-1])
+    value = value_at(document.data, place)
+    if homes := _same_elsewhere(model, place, value) or _near_elsewhere(model, place, value):
+        return moved(document, place, homes)
+    for kind, other in KINDS.items():
+        fields = [] if other is model else [path for path, _ in fields_of(other) if bare(str(path[-1])) == bare(name)]
+        if taking := [path for path in fields if _taken(other, path, value) is not None] or fields:
+            return f"move `{name}`, with what is below it, into `{shown(min(taking, key=len)[:-1])}` of a {kind}"
+    return ""
+
+
+def _same_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+    """Return the fields of this kind of documents that have a name, or have it in other programs."""
+    name = str(place[-1])
+    same = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
+    return _places(model, place, [*same, *_synonyms(model).get(name, ())], value)
+
+
+def _near_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+    """Return the fields of this kind of documents whose names begin with a name, or are misspelt by it."""
+    known, name = _paths_by_name(model), bare(str(place[-1]))
+    near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
+    typo = None if near else misspelling(str(place[-1]), known)
+    return _places(model, place, [typo] if typo else near, value)
+
+
+_SHORTEST: Final = 4
+"""The letters of a name that is likely the beginning of another one."""
+
+
+def _places(model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
+    """Return the nearest fields whose names are meant, those that take the value if there are any."""
+    paths = [path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]]
+    found = [Home(path, value) for path in paths if path != place[: len(path)]]
+    taking = [Home(home.path, better) for home in found if (better := _taken(model, home.path, value)) is not None]
+    nearest = min((_distance(home.path, place) for home in taking or found), default=None)
+    common = len(place) - nearest[0] if nearest else 0  # whose indexes are those of the place
+    return [
+        Home((*place[:common], *home.path[common:]), home.value)
+        for home in taking or found
+        if _distance(home.path, place) == nearest
+    ]
+
+
+def _taken(model: type[BaseModel], path: Path, value: object) -> object | None:
+    """Return the value in the shape that a field takes, or None if there is none."""
+    return value if accepts(model, path, value) else as_meant(model, path, value)
+
+
+def _distance(path: Path, place: Path) -> tuple[int, int]:
+    common = 0
+    for part, other in zip(path, place, strict=False):
+        if part != other and not (isinstance(part, int) and isinstance(other, int)):
+            break
+        common += 1
+    return len(place) - common, len(path)
+
+
+@cache
+def _paths_by_name(model: type[BaseModel]) -> dict[str, list[Path]]:
+    """Return the places of the fields of each name."""
+    paths: dict[str, list[Path]] = {}
+    for path, _ in fields_of(model):
+        paths.setdefault(str(path[-1]), []).append(path)
+    return paths
+
+
+@cache
+def _synonyms(model: type[BaseModel]) -> dict[str, set[str]]:
+    """Return the names of fields by those that other programs have for them."""
+    synonyms: dict[str, set[str]] = {}
+    for path, field in fields_of(model):
+        for name in mark.names if (mark := find_mark(field, AlsoCalled)) else ():
+            synonyms.setdefault(name, set()).add(str(path[-1]))
+    return synonyms
+
+
+@cache
+def fields_of(model: type[BaseModel]) -> tuple[tuple[Path, FieldInfo], ...]:
+    """Return every field of a document, by its path; 0 stands for any item of a list."""
+    return tuple(_fields_below(model, ()))
+
+
+def _fields_below(model: type[BaseModel], here: Path) -> Iterator[tuple[Path, FieldInfo]]:
+    for alias, field in named(model).items():
+        path = (*here, alias)
+        yield path, field
+        inner = next(models_in(field.annotation), None)
+        if inner is not None and not any(str(part).startswith("dict[") for part in types_in(field.annotation)):
+            yield from _fields_below(inner, (*path, 0) if is_list(field.annotation) else path)
+
+
+def _one_level_off(document: Document, model: type[BaseModel], place: Path) -> Path | None:
+    """Return the mapping one level off that knows the field and lacks it, or None if there is none, or several."""
+    around, name = place[:-1], place[-1]
+    written, parent = mapping(value_at(document.data, around)), nested_model(model, around)
+    homes = [(*around, key) for key in (named(parent) if parent else ()) if key in written]
+    homes = [home for home in homes if _has_room(document, model, home, name)]
+    if not homes and around and _has_room(document, model, around[:-1], name):
+        return around[:-1]
+    if len(homes) > 1:
+        names = list(written)
+        homes = [home for home in homes if names.index(str(home[-1])) + 1 == names.index(str(name))]
+    return homes[0] if homes else None
+
+
+def _has_room(document: Document, model: type[BaseModel], home: Path, name: str | int) -> bool:
+    inner, value = nested_model(model, home), value_at(document.data, home)
+    is_free = value is None or (isinstance(value, dict) and name not in value)
+    return is_free and inner is not None and str(name) in named(inner)
+
+
+_PROFILE: Final = regex(r"[0-9]{1,2}g\.[0-9]{1,3}gb(\+\S*)?")
+
+
+def _profiles_of(data: object, place: Path) -> Mapping[str, object]:
+    """Return the MIG profiles that stand where a field does, if the field is named like one."""
+    around = mapping(value_at(data, place[:-1]))
+    is_profile = _PROFILE.fullmatch(str(place[-1])) is not None
+    return {name: part for name, part in around.items() if is_profile and _PROFILE.fullmatch(name)}
+
+
+def goes_along(document: Document, place: Path) -> bool:
+    """Whether another field of the same mapping tells of this one, too."""
+    return str(place[-1]) not in [*_profiles_of(document.data, place), str(place[-1])][:1]
+
+
+# --- Words -----------------------------------------------------------------------------------------------------------
+
+
+def misplaced(document: Document, place: Path, home: Home) -> Finding:
+    """Return a finding on a field that has a home."""
+    into = _mapping_of(place, home)
+    levels = len(into) - len(place) + 1
+    is_near = abs(levels) == 1 and into[: len(place) - 1] == place[: len(into)][: len(place) - 1]
+    return Finding(
+        Origin(document, place).key,
+        f"field `{place[-1]}` belongs into {_shown(into)}",
+        label=f"one level too far {'right' if levels < 0 else 'left'}" if is_near else "not a field here",
+        help=_indented(document, place, into) or moved(document, place, [home]),
+    )
+
+
+def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
+    """Return how to get an unknown field into one of its homes: as text in its place, if that is possible and short."""
+    name, around, home = str(place[-1]), place[:-1], homes[0]
+    below = home.path[len(around) :]
+    is_below = home.path[: len(around)] == around
+    if len(homes) == 1 and is_below and below[0] not in mapping(value_at(document.data, around)):
+        value = home.value
+        for part in reversed(below[1:]):
+            value = [value] if isinstance(part, int) else {part: value}
+        if line := as_line(value):
+            profiles = [*_profiles_of(document.data, place)]
+            replaced = f" in place of {joined(in_code(profiles).split(', '))}" if profiles[1:] else ""
+            return f"write `{below[0]}: {line}`{replaced}"
+    into = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
+    aliases = list(dict.fromkeys(str(home.path[-1]) for home in homes if _mapping_of(place, home) != home.path))
+    renamed = f" as {joined(in_code(aliases).split(', '), 'or')}" if aliases not in ([], [name]) else ""
+    return f"move `{name}`, with what is below it, into {into}{renamed}"
+
+
+def _mapping_of(place: Path, home: Home) -> Path:
+    """Return the mapping in which an entry of a home stands: the home itself for a MIG profile."""
+    return home.path if _PROFILE.fullmatch(str(place[-1])) else home.path[:-1]
+
+
+_MOST: Final = 3
+
+
+def _shown(path: Path) -> str:
+    return f"`{shown(path)}`" if path else "the document itself"
+
+
+def shown(path: Path) -> str:
+    """Return a path as findings show it."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _indented(document: Document, place: Path, home: Path) -> str:
+    """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
+    is_right = home == place[:-2]
+    if not is_right and home[:-1] != place[:-1]:
+        return ""
+    written = mapping(value_at(document.data, place[:-1]))
+    if not is_right and home[-1] not in written:
+        return ""
+    location = Origin(document, place).key.locate()
+    line, column = location.span.start
+    siblings: list[str | int] = [*written]
+    value = mapping(value_at(document.data, home))
+    if is_right:  # and the last of its mapping
+        is_next = siblings[-1] == place[-1]
+        wanted = Origin(document, place[:-1]).key.locate().span.start.column
+    else:
+        is_next = siblings.index(place[-1]) == siblings.index(home[-1]) + 1
+        first = next(iter(value), None)
+        home_column = Origin(document, home).key.locate().span.start.column
+        wanted = home_column + 2 if first is None else Origin(document, (*home, first)).key.locate().span.start.column
+    change = wanted - column
+    is_first_in_line = not location.file.lines[line - 1][: column - 1].strip()
+    in_block = is_first_in_line and (not value or is_right or change > 0)
+    if not is_next or not in_block or not change:
+        return ""
+    return f"indent `{place[-1]}`, and what is below it, by {abs(change)} {'more' if change > 0 else 'fewer'}"

@@ -1,0 +1,354 @@
+"""Values as a field takes them, made of what somebody wrote there in another shape."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from itertools import chain
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.documents.scalars import read_plain
+from gpuplan.compiler.policy.fields import fields_along
+from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
+from gpuplan.compiler.policy.texts import form_of
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+LONGEST: Final = 120
+"""The characters of a value that a line of help shows."""
+
+
+class Absent:
+    """A value that only the user knows, in a mapping that needs it."""
+
+
+def as_meant(model: type[BaseModel], place: Path, value: object) -> object | None:
+    """Return the value that was most likely meant by a wrong one at a place, or None if there is no such value.
+
+    All that was written is in it. Where it needs a field that nobody wrote, it holds `Absent`.
+    """
+    if isinstance(value, str | dict | list) and len(value) > LONGEST:
+        return None
+    candidates = [*_candidates(model, place, value)]
+    whole = (_completed(model, place, candidate, may_lack=False) for candidate in candidates)
+    partial = (_completed(model, place, candidate, may_lack=True) for candidate in candidates)
+    return next((found for found in chain(whole, partial) if found is not None), None)
+
+
+def accepts(model: type[BaseModel], place: Path, value: object) -> bool:
+    """Whether a field of a document takes a value, whatever else the document says."""
+    return not _flaws(model, place, value)
+
+
+def annotation_at(model: type[BaseModel], place: Path) -> object:
+    """Return the type of what stands at a place of a document, or None if no field leads there."""
+    here: object = model
+    for part in place:
+        here = next(_inside(here, part), None)
+    return here
+
+
+def mend(model: type[BaseModel], place: Path, text: str) -> str:
+    """Return the words for the text that was most likely meant by a wrong one, or nothing."""
+    marks = [mark for field in [*fields_along(model, place)][-1:] for mark in marks_of(field)]
+    patterns = [pattern for mark in marks if (pattern := getattr(mark, "pattern", None))]
+    return next((meant for pattern in patterns if (meant := form_of(str(pattern)).mend(text))), "")
+
+
+def as_line(value: object) -> str:
+    """Return a value as a policy says it on one line, or an empty text if it is too long for a line of help."""
+    text = _in_flow(value)
+    return text if len(text) <= LONGEST and "\n" not in text else ""
+
+
+# --- Trials ----------------------------------------------------------------------------------------------------------
+
+
+def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: bool) -> object | None:
+    """Return a value with `Absent` for what it lacks, or None if anything else is wrong with it.
+
+    A value that `may_lack` something needs one of several fields besides.
+    """
+    flaws = {**_flaws(model, place, value)}
+    if may_lack and isinstance(value, dict) and value and flaws.pop((), "") == "exactly_one":
+        return {**value, Absent(): Absent()}
+    if any(problem != "missing" or not path for path, problem in flaws.items()):
+        return None
+    for path in flaws:
+        value = _with(value, path, Absent())
+    return value
+
+
+def _with(value: Any, path: Path, part: object) -> object:  # noqa: ANN401 - plain YAML data
+    if not path:
+        return part
+    if isinstance(value, list):
+        return [_with(item, path[1:], part) if index == path[0] else item for index, item in enumerate(value)]
+    return {**value, path[0]: _with(value.get(path[0]), path[1:], part)}
+
+
+def _flaws(model: type[BaseModel], place: Path, value: object) -> Mapping[Path, str]:
+    """Return what is wrong with a value at a place, by the path in it, in a document that says nothing else."""
+    data = value
+    for part in reversed(place):
+        data = [data] if isinstance(part, int) else {part: data}
+    depth = len(place)
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        found = {path_of(data, problem): problem["type"] for problem in errors}
+        bare = tuple(0 if isinstance(part, int) else part for part in place)
+        return {path[depth:]: problem for path, problem in found.items() if path[:depth] == bare}
+    return {}
+
+
+def path_of(data: Any, problem: ErrorDetails) -> Path:  # noqa: ANN401 - plain YAML data
+    """Return the path of an error in a document, without members of unions and `[key]`, which are not in the file."""
+    path: Path = ()
+    for index, part in enumerate(problem["loc"], 1):
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and part in range(len(data))):
+            path, data = (*path, part), value_at(data, (part,))
+        elif problem["type"] == "missing" and index == len(problem["loc"]):
+            path = (*path, part)
+    return path
+
+
+def value_at(data: Any, path: Path) -> object:  # noqa: ANN401 - plain YAML data
+    """Return the value at a path, or None if there is none."""
+    for part in path:
+        if isinstance(data, dict):
+            data = data.get(part)
+        else:
+            data = data[part] if isinstance(data, list) and isinstance(part, int) and part < len(data) else None
+    return data
+
+
+# --- Types -----------------------------------------------------------------------------------------------------------
+
+
+def _members(annotation: object) -> Iterator[Any]:
+    """Yield the types of which a value may have any."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from _members(arguments[0])
+    elif origin in (Union, UnionType):
+        for member in arguments:
+            yield from _members(member)
+    elif annotation is not NoneType:
+        yield annotation
+
+
+def _inside(annotation: object, part: str | int) -> Iterator[Any]:
+    for member in _members(annotation):
+        if isinstance(member, type) and issubclass(member, BaseModel):
+            yield from (field.rebuild_annotation() for field in member.model_fields.values() if field.alias == part)
+        elif get_origin(member) is (list if isinstance(part, int) else dict):
+            yield get_args(member)[-1]
+
+
+def is_list(annotation: object) -> bool:
+    """Whether a field holds a list."""
+    return any(get_origin(member) is list for member in _members(annotation))
+
+
+# --- What may have been meant ----------------------------------------------------------------------------------------
+
+
+def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
+    for member in _members(annotation_at(model, place)):
+        if isinstance(member, type) and issubclass(member, BaseModel):
+            yield from _as_fields(model, member, place, value)
+        elif get_origin(member) is list:
+            yield from _as_list(model, place, value)
+        elif get_origin(member) is dict:
+            yield from _as_entries(value)
+        elif member is bool:
+            yield from (truth for truth, words in _TRUTHS if str(value).lower() in words)
+        elif member in (int, float):
+            yield from _as_number(str(place[-1]), value, is_whole=member is int)
+        elif member is str:
+            yield from _as_text(model, place, value)
+        elif get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, Enum)):
+            words = get_args(member) or [word.value for word in member]
+            yield from (word for word in words if bare(str(word)) == bare(str(value)))
+
+
+_TRUTHS: Final = (
+    (True, ("true", "yes", "on", "y", "1", "enabled", "enable")),
+    (False, ("false", "no", "off", "n", "0", "disabled", "disable")),
+)
+_NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+_NUMBER: Final = regex(r"\s*(-?[0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(%|[A-Za-z]*)\s*")
+_THOUSANDS: Final = regex(r"-?[0-9]{1,3}\.[0-9]{3}")  # or thousandths: nobody knows
+_MIB: Final = {"mi": 1, "mib": 1, "mb": 1, "gi": 1024, "gib": 1024, "gb": 1024}
+
+
+def _as_number(name: str, value: object, *, is_whole: bool) -> Iterator[float]:
+    text = str(value).lower()
+    if text in _NUMBERS:
+        yield _NUMBERS.index(text)
+    found = _NUMBER.fullmatch(text)
+    if found is None or isinstance(value, bool) or _THOUSANDS.fullmatch(found[1]):
+        return
+    number, unit = float(found[1]), found[2]
+    if unit == "%":
+        number /= 1 if is_whole and "weight" in name.lower() else 100
+    elif name.endswith("MiB") and unit:
+        number *= _MIB.get(unit, 0)
+    elif unit and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
+        return
+    if is_whole and not number.is_integer():
+        return
+    yield int(number) if number.is_integer() else number
+
+
+_SHORTEST_NOUN: Final = 3
+"""The letters of a word behind a number that is a noun, such as `gpu` in `8 GPUs`, and no unit of measurement."""
+
+
+def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str]:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        yield value[0]
+    if isinstance(value, bool):
+        yield str(value).lower()
+    elif isinstance(value, int | float | str):
+        yield str(value)
+        meant = mend(model, place, str(value))
+        yield from _IN_CODE.findall(meant)[:1] or ([meant.strip('"')] if meant else [])
+
+
+_IN_CODE: Final = regex("`([^`]*)`")
+
+
+def _as_list(model: type[BaseModel], place: Path, value: object) -> Iterator[list[object]]:
+    field = next(reversed([*fields_along(model, place)]), None)
+    if isinstance(value, str):
+        is_program = field is not None and find_mark(field, AnyText) is not None
+        items: Sequence[object] = _words(value) if is_program else [part for part in _SEPARATOR.split(value) if part]
+        if not is_program and value.startswith("-"):
+            items = [str(item).removeprefix("-") for item in items if item != "-"]
+    elif isinstance(value, dict):
+        yield [{str(name).removeprefix("-"): part for name, part in value.items()}]
+        keyed = find_mark(field, Keyed) if field else None
+        keys = keyed.fields[:1] if keyed else ()
+        yield from ([_keyed(model, place, key, name, part) for name, part in value.items()] for key in keys)
+        items = [*value] if all(part in (None, True) or part == {} for part in value.values()) else []
+    else:
+        items = [] if value is None else [value]
+    if items:
+        yield [item if (better := as_meant(model, (*place, 0), item)) is None else better for item in items]
+
+
+_SEPARATOR: Final = regex(r"[,;\s]+")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _keyed(model: type[BaseModel], place: Path, key: str, name: str, part: object) -> object:
+    """Return an item that names itself, of an entry whose key was the name."""
+    inner = part if isinstance(part, dict) else as_meant(model, (*place, 0), part)
+    if isinstance(inner, dict):
+        return {key: name, **{field: rest for field, rest in inner.items() if field != key or rest == name}}
+    return {key: name, "": part}
+
+
+def _as_entries(value: object) -> Iterator[dict[str, object]]:
+    """Yield the mapping that a list of entries means, or a text such as `a=b,c=d`."""
+    items = _SEPARATOR.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
+    pairs = [pair for item in items for pair in _pairs(item)]
+    if pairs and len(dict(pairs)) == len(pairs) >= len(items):
+        yield dict(pairs)
+
+
+def _pairs(entry: object) -> Iterator[tuple[str, object]]:
+    """Yield the entries that an item of a list means: `a=b`, `a: b`, or a name and what has it."""
+    if isinstance(entry, str) and (found := _ASSIGNMENT.fullmatch(entry)):
+        number = _NUMBER.fullmatch(found[2])
+        yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
+    elif isinstance(entry, dict) and len(entry) == 2 and isinstance(name := next(iter(entry.values())), str):
+        yield name, [*entry.values()][1]
+    elif isinstance(entry, dict) and len(entry) == 1:
+        yield from entry.items()
+
+
+_ASSIGNMENT: Final = regex(r"([^=:\s]+)\s*[=:]\s*(.+)")
+
+
+def _as_fields(
+    model: type[BaseModel], member: type[BaseModel], place: Path, value: object
+) -> Iterator[dict[str, object]]:
+    """Yield the mapping that a bare value means, by the field that such a value is for."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and len(item) == 1 for item in value):
+        entries: list[dict[str, object]] = value
+        yield {name: part for entry in entries for name, part in entry.items()}
+    if value is True:
+        yield {}
+    if isinstance(value, dict) or value is None or value == "":
+        return
+    fields = [(field.alias or name, field) for name, field in member.model_fields.items()]
+    required = [name for name, field in fields if field.is_required()]
+    first = [name for name, field in fields if MAIN in field.metadata]
+    words = [name for name, field in fields if _is_of_words(field.annotation, value)]
+    named = first or (required if len(required) == 1 else [])
+    names = dict.fromkeys((*words, *named))
+    yield from ({name: value} for name in names if accepts(model, (*place, name), value))
+    meant = ((name, as_meant(model, (*place, name), value)) for name in names)
+    yield from ({name: better} for name, better in meant if better is not None)
+    is_many = isinstance(value, list)
+    lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
+    yield from ({name: value} for name in lists if len(lists) == 1)
+
+
+def _is_of_words(annotation: object, value: object) -> bool:
+    """Whether a field holds one of a few words, and this is one of them."""
+    kinds = [*_members(annotation)]
+    words = [word.value for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum) for word in kind]
+    words += [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    return value in words or (isinstance(value, bool) and kinds == [bool])
+
+
+@lru_cache(maxsize=4096)
+def bare(text: str) -> str:
+    """Return a name without what sets its words apart."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+# --- As a policy says it ---------------------------------------------------------------------------------------------
+
+
+def _in_flow(value: object) -> str:
+    match value:
+        case Absent():
+            return "..."
+        case dict():
+            names = ("" if isinstance(key, Absent) else f"{_in_flow(key)}: " for key in value)
+            entries = (f"{name}{_in_flow(part)}" for name, part in zip(names, value.values(), strict=True))
+            return f"{{{', '.join(entries)}}}"
+        case list():
+            return f"[{', '.join(map(_in_flow, value))}]"
+        case str():
+            is_plain = _PLAIN.fullmatch(value) is not None and read_plain(value) == (value, None)
+            return value if is_plain else json.dumps(value, ensure_ascii=False)
+        case _:
+            return json.dumps(value, default=str)
+
+
+_PLAIN: Final = regex(
+    r"(?![-?:]\s|[-?:]$)[^\s\[\]{},#&*!|>'\"%@`\\](?:[^\[\]{},\\\s:#]|:(?=\S)|(?<=\S)#|[ ](?=[^#\s]))*"
+)

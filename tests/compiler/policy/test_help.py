@@ -1,0 +1,228 @@
+"""Help that is applied to the letter makes of a mistake what was meant, and loses nothing that was written."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.compiler.base.diagnostics import Finding, Path
+from gpuplan.compiler.documents import read_text
+from gpuplan.compiler.policy import Parsed, parse
+from gpuplan.compiler.policy.shapes import value_at
+
+MOST_STEPS = 4
+SPECS = {
+    "Cluster": 'kubernetes: "1.34"\ngpuOperator: {install: helm, version: v26.7.0}\n',
+    "Pool": "gpu: A100-80GB\n",
+    "MigLayout": "gpu: A100-80GB\n",
+    "PriorityClass": "",
+    "Tenant": "namespaces: [research]\n",
+    "Workload": "tenant: a\npool: a\nimage: registry.example.com/a:1\n",
+}
+NODES = "nodes: {count: 2, gpusPerNode: 8}\n"
+WHOLE = f"{NODES}sharing: {{exclusive: {{}}}}\n"
+MIG = f"{NODES}sharing: {{mig: {{layout: a}}}}\n"
+SERVICE = "inference: {}\n"
+
+
+def a_document(kind: str, fields: str) -> dict[str, Any]:
+    spec = yaml.safe_load(SPECS[kind] + fields)
+    return {"apiVersion": "gpuplan.dev/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+
+
+def read(data: dict[str, Any]) -> Parsed:
+    (document,), found = read_text("policies/a.yaml", yaml.safe_dump(data, sort_keys=False))
+    assert not found
+    return parse(document)
+
+
+def mended(data: dict[str, Any]) -> dict[str, Any]:
+    """The document after the help of its first finding was applied, again and again until there is none."""
+    for _ in range(MOST_STEPS):
+        found = read(data).diagnostics
+        if not found:
+            break
+        data = applied(data, found[0].finding)
+    return data
+
+
+def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
+    """The document after the one edit that the help of a finding asks for."""
+    data, place, help_ = deepcopy(data), finding.at.path, finding.help
+    key: Any = place[-1]
+    holder = at(data, place[:-1])
+    if found := re.fullmatch(r"move `(.+)`, with what is below it, into `(\S+?)`(?: as `(\S+)`)?", help_):
+        into = at(data, path_of(found[2]))
+        into[found[3] or found[1]] = holder.pop(key)
+    elif found := re.fullmatch(r"indent `(.+)`, and what is below it, by .*", help_):
+        into = at(data, path_of(re.findall("belongs into `([^`]+)`", finding.message)[0]))
+        into[key] = holder.pop(key)
+    elif found := re.match(r"write two items, `(.+?)` and `(.+?)`", help_):
+        holder[key : key + 1] = [found[1], yaml.safe_load(found[2])]
+    elif found := re.match(r"write `([^`]+):`$", help_):
+        replace(holder, key, {found[1]: holder[key]})
+    elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place, and see .*|place of (.*))", help_):
+        others = re.findall("`([^`]+)`", found[2] or "")
+        replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
+        for other in others[1:]:
+            del holder[other]
+    elif found := re.match(r"(?:write `?|put it in quotes: )([^`]+?)`?(?: without quotes|, or .*)?$", help_):
+        meant = yaml.safe_load(found[1])
+        is_entry = isinstance(holder, dict) and isinstance(meant, dict) and (finding.at.on_key or key in meant)
+        replace(holder, key, meant if is_entry else {key: meant})
+    else:
+        pytest.fail(f"no edit: {help_}")
+    return data
+
+
+def replace(holder: Any, key: Any, entries: dict[Any, Any]) -> None:
+    if isinstance(holder, list):
+        holder[key] = next(iter(entries.values())) if [*entries] == [key] else entries
+        return
+    rest = {name: value for pair in holder.items() for name, value in (entries.items() if pair[0] == key else [pair])}
+    holder.clear()
+    holder.update(rest)
+
+
+def at(data: Any, path: Path) -> Any:
+    holder = data
+    for part in path:
+        if isinstance(holder, dict):
+            holder.setdefault(part, {})
+        holder = value_at(holder, (part,))
+    return holder
+
+
+def path_of(text: str) -> Path:
+    return tuple(int(part) if part.isdecimal() else part for part in re.findall(r"[^.\[\]]+", text))
+
+
+ROWS = [
+    # A field in the wrong place, with its value.
+    (
+        "Pool",
+        f'{WHOLE}windows: [{{schedule: "0 2 * * 6", duration: 4h}}]',
+        f'{WHOLE}disruption: {{windows: [{{schedule: "0 2 * * 6", duration: 4h}}]}}',
+    ),
+    (
+        "Pool",
+        f'{WHOLE}disruption: {{maxUnavailable: 2}}\nwindows: [{{schedule: "0 2 * * 6", duration: 4h}}]',
+        f'{WHOLE}disruption: {{maxUnavailable: 2, windows: [{{schedule: "0 2 * * 6", duration: 4h}}]}}',
+    ),
+    ("Pool", f"{WHOLE}maxUnavailable: 2", f"{WHOLE}disruption: {{maxUnavailable: 2}}"),
+    (
+        "Pool",
+        f"{NODES}sharing: {{mig: {{3g.40gb: 1, 2g.20gb: 2}}}}",
+        f"{NODES}sharing: {{mig: {{instances: {{3g.40gb: 1, 2g.20gb: 2}}}}}}",
+    ),
+    ("Pool", f"{NODES}sharing: {{3g.40gb: 2}}", f"{NODES}sharing: {{mig: {{instances: {{3g.40gb: 2}}}}}}"),
+    ("MigLayout", "3g.40gb: 2", "instances: {3g.40gb: 2}"),
+    ("Pool", f"{NODES}timeSlicing: {{replicas: 3}}", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
+    ("Workload", f"{SERVICE}replicas: 3", "inference: {replicas: 3}"),
+    ("Workload", "training: {replicas: 3}", "training: {pods: 3}"),
+    (
+        "Workload",
+        "inference: {autoscaling: {min: 2, max: 8, cpuPercent: 70}}",
+        "inference: {autoscaling: {minReplicas: 2, maxReplicas: 8, cpuPercent: 70}}",
+    ),
+    (
+        "Workload",
+        f"{SERVICE}storageClass: fast\nmodel: {{size: 1Gi}}",
+        f"{SERVICE}model: {{size: 1Gi, storageClass: fast}}",
+    ),
+    ("Tenant", "quotas: [{pool: a, guaranteed: 36, limits: 48}]", "quotas: [{pool: a, guaranteed: 36, limit: 48}]"),
+    (
+        "Tenant",
+        "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limits: 4}}]",
+        "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limit: 4}}]",
+    ),
+    ("Tenant", "members: [{groups: ml}]", "members: [{group: ml}]"),
+    ("Tenant", "weight: 3", "surplus: {weight: 3}"),
+    ("Tenant", "groups: [ml]", "members: [ml]"),
+    ("Cluster", "grace_period: 2m", "admission: {gracePeriod: 2m}"),
+    ("Workload", f"{SERVICE}resources: {{limits: {{nvidia.com/gpu: 2, cpu: 4}}}}", f'{SERVICE}count: 2\ncpu: "4"'),
+    # A value in place of a mapping.
+    ("Pool", f"{NODES}sharing: {{timeSlicing: 3}}", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
+    ("Pool", f"{NODES}sharing: {{mps: 4}}", f"{NODES}sharing: {{mps: {{replicas: 4}}}}"),
+    ("Pool", f"{NODES}sharing: {{mig: mixed}}", f"{NODES}sharing: {{mig: {{layout: mixed}}}}"),
+    ("Pool", f"{NODES}sharing: {{exclusive: true}}", WHOLE),
+    ("Pool", f"{NODES}sharing: {{dynamicMig: [1g.10gb]}}", f"{NODES}sharing: {{dynamicMig: {{profiles: [1g.10gb]}}}}"),
+    ("Pool", f"{WHOLE}disruption: automatic", f"{WHOLE}disruption: {{approval: automatic}}"),
+    ("Pool", f"{WHOLE}billing: spot", f"{WHOLE}billing: {{term: spot}}"),
+    ("Pool", f"{WHOLE}driver: 570.195.03", f"{WHOLE}driver: {{version: 570.195.03}}"),
+    ("Cluster", "scheduler: kueue", "scheduler: {kind: kueue}"),
+    ("Cluster", "argocd: https://git.example.com/a.git", "argocd: {repoURL: https://git.example.com/a.git}"),
+    ("Cluster", "monitoring: true", "monitoring: {}"),
+    ("Cluster", "prometheus: http://prometheus:9090", "prometheus: {url: http://prometheus:9090}"),
+    ("Workload", "inference: 8", "inference: {replicas: 8}"),
+    ("Workload", "training: 2", "training: {pods: 2}"),
+    ("Workload", "workspace: true", "workspace: {}"),
+    ("Workload", f"{SERVICE}model: 100Gi", f"{SERVICE}model: {{size: 100Gi}}"),
+    ("Workload", "inference: {probe: /health}", "inference: {probe: {http: /health}}"),
+    ("Workload", "inference: {route: chat.example.com}", "inference: {route: {hosts: [chat.example.com]}}"),
+    ("Tenant", "surplus: 2", "surplus: {weight: 2}"),
+    # A list in place of a mapping by name, and the other way round.
+    (
+        "Workload",
+        f"{SERVICE}env: [{{name: A, value: b}}, {{name: C, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}]",
+        f"{SERVICE}env: {{A: b, C: {{secretKeyRef: {{name: s, key: k}}}}}}",
+    ),
+    ("Workload", f"{SERVICE}env: [A=b, C=d]", f"{SERVICE}env: {{A: b, C: d}}"),
+    ("Workload", f"{SERVICE}args: [--model: llama]", f"{SERVICE}args: [--model, llama]"),
+    ("Workload", f"{SERVICE}command: python -m server", f"{SERVICE}command: [python, -m, server]"),
+    ("MigLayout", "instances: [1g.10gb: 3, 2g.20gb: 2]", "instances: {1g.10gb: 3, 2g.20gb: 2}"),
+    ("MigLayout", "instances: [{profile: 1g.10gb, count: 7}]", "instances: {1g.10gb: 7}"),
+    (
+        "Tenant",
+        "quotas: {a: {guaranteed: 36}, b: {guaranteed: 2}}",
+        "quotas: [{pool: a, guaranteed: 36}, {pool: b, guaranteed: 2}]",
+    ),
+    ("Tenant", "quotas: {a: 36}", "quotas: [{pool: a, guaranteed: 36}]"),
+    ("Tenant", "quotas: {pool: a, guaranteed: 36}", "quotas: [{pool: a, guaranteed: 36}]"),
+    ("Tenant", "members: {group: ml, role: admin}", "members: [{group: ml, role: admin}]"),
+    ("Tenant", "members: -ml", "members: [ml]"),
+    ("Tenant", "priorityClasses: high, low", "priorityClasses: [high, low]"),
+    (
+        "Pool",
+        "nodes: {count: 2, gpusPerNode: 8, names: 'a, b'}\nsharing: {exclusive: {}}",
+        "nodes: {count: 2, gpusPerNode: 8, names: [a, b]}\nsharing: {exclusive: {}}",
+    ),
+    # Another type, unit or spelling.
+    (
+        "Pool",
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 2 * * 6, duration: 4}}]}}",
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 2 * * 6, duration: 4h}}]}}",
+    ),
+    (
+        "Pool",
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 2 * * 6, duration: 1.5 hours}}]}}",
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 2 * * 6, duration: 90m}}]}}",
+    ),
+    ("Cluster", "admission: {gracePeriod: 30 seconds}", "admission: {gracePeriod: 30s}"),
+    ("Pool", f"{WHOLE}memoryPerUnitMiB: 10Gi", f"{WHOLE}memoryPerUnitMiB: 10240"),
+    ("Pool", f"{WHOLE}disruption: {{maxUnavailable: two}}", f"{WHOLE}disruption: {{maxUnavailable: 2}}"),
+    ("Pool", f"{WHOLE}disruption: {{maxUnavailable: 2 nodes}}", f"{WHOLE}disruption: {{maxUnavailable: 2}}"),
+    ("Pool", f"{WHOLE}disruption: {{maxUnavailable: '2'}}", f"{WHOLE}disruption: {{maxUnavailable: 2}}"),
+    ("Workload", f"{SERVICE}fraction: 50%", f"{SERVICE}fraction: 0.5"),
+    ("Workload", f"{SERVICE}cpu: 0.5", f'{SERVICE}cpu: "0.5"'),
+    ("Tenant", "quotas: [{pool: a, guaranteed: 1, memory: 64GB}]", "quotas: [{pool: a, guaranteed: 1, memory: 64Gi}]"),
+    ("Cluster", "taintPools: 'yes'", "taintPools: true"),
+    ("Cluster", "taintPools: disabled", "taintPools: false"),
+    ("Cluster", "taintpools: true", "taintPools: true"),
+    ("PriorityClass", "value: '5'", "value: 5"),
+    ("Workload", f"{SERVICE}priority_class: a", f"{SERVICE}priorityClass: a"),
+    ("Workload", f"{SERVICE}priority-class: a", f"{SERVICE}priorityClass: a"),
+]
+
+
+@pytest.mark.parametrize(("kind", "wrong", "right"), ROWS)
+def test_help_applied_to_the_letter_says_what_was_meant(kind: str, wrong: str, right: str) -> None:
+    meant = read(a_document(kind, right))
+    found = read(mended(a_document(kind, wrong)))
+    assert not meant.diagnostics
+    assert [(item.finding.message, item.finding.help) for item in found.diagnostics] == []
+    assert found.policy == meant.policy

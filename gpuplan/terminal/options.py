@@ -176,8 +176,8 @@ kustomize_option = option(
     show_envvar=True,
     metavar="PATH|off",
     section="Input",
-    help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
-    " checked; off for none [default: whichever is on the path].",
+    help="The kustomize or kubectl that builds hand-written Components, so that gpuplan can check their objects; "
+    "off for none [default: from the path].",
 )
 
 
@@ -216,12 +216,13 @@ crds_option = option(
     show_envvar=True,
     metavar="DIR",
     section="Input",
-    help="Check custom resources against the CustomResourceDefinitions in this folder first, and against those that"
-    " come with gpuplan where it has none.",
+    help="Check custom resources first against the CustomResourceDefinitions in this folder, then against gpuplan's "
+    "own.",
 )
 findings_option = outputs_option(
     FORMATS,
-    f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps its own",
+    f"The format of findings: {', '.join(FORMATS)}. With =FILE they go to a file, and the "
+    "terminal still shows the default format",
     envvar="GPUPLAN_OUTPUT_FORMAT",
     show_envvar=True,
 )

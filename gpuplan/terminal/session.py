@@ -173,8 +173,8 @@ def bug(error: BaseException, theme: Theme) -> str:
         inside = "/".join(parts).rpartition("/gpuplan/")[2] if "gpuplan" in parts else "/".join(parts[-2:])
         name += f" in {inside}:{ours[-1].lineno}"
     hint = (
-        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
-        "GPUPLAN_DEBUG=1 is set, less the secrets that it may cite; in private, as SECURITY.md there says, if a "
-        "stranger's files caused it"
+        "report it where you got gpuplan, with the output of `gpuplan version`, and of this command with "
+        "GPUPLAN_DEBUG=1. Remove secrets first. If a stranger's files caused the bug, report it in private, as "
+        "SECURITY.md there says"
     )
     return trouble(f"this is a bug in gpuplan: {name}", hint, theme)

@@ -365,7 +365,7 @@ def test_a_file_that_cannot_be_read_is_no_change(root: Path) -> None:
 
     assert done.code == 1
     assert first_line(done.out) == "none: nothing differs in what has no errors"
-    assert done.out.endswith("\nwhat has errors is left out\n")
+    assert done.out.endswith("\nparts with errors are not compared\n")
     assert "error[GPU0" in done.err
 
 

@@ -179,7 +179,7 @@ def test_pods_choose_a_pool_or_wait_for_kueue(example: ExampleCluster, record: R
     is_queued = example.plan["scheduler"]["kind"] == "kueue"
     no_pool = ACCEPTED if is_queued else "pods that ask for GPUs must choose a pool"
     no_gate = "pods that ask for GPUs must wait for Kueue" if is_queued else ACCEPTED
-    of_a_job = (no_gate, "what a queue counts must not call itself part of other work") if is_queued else ACCEPTED
+    of_a_job = (no_gate, "queued work must not call itself part of other work") if is_queued else ACCEPTED
     verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         ungated = own_pod(example, tenant, schedulingGates=[])

@@ -58,8 +58,8 @@ def init() -> None:
 @click.argument("files", nargs=-1, metavar="[FILE...]", callback=options.refuse_clusters)
 @options.cluster_option
 @options.against_option(
-    "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
-    " way, though both ends are right"
+    "Also check the change from this revision, or from the platform in this folder: it may fail half-way, even if "
+    "both states are valid"
 )
 @options.nodes_option
 @options.crds_option
@@ -95,14 +95,14 @@ def validate() -> None:
     "--retain",
     is_flag=True,
     section="Mode",
-    help="First write what must outlive the change since HEAD, as `gpuplan retain --write` does.",
+    help="First write Retained documents for the change since HEAD, as `gpuplan retain --write` does.",
 )
 @option("--force", is_flag=True, section="Mode", help="Overwrite files that were edited by hand, or are not gpuplan's.")
 @option(
     "--prune-clusters",
     is_flag=True,
     section="Mode",
-    help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
+    help="Delete the files of removed clusters, or most files of a cluster; on a terminal gpuplan asks first.",
 )
 @options.crds_option
 @options.kustomize_option
@@ -114,8 +114,8 @@ def validate() -> None:
 def build() -> None:
     """Write the policies as kustomize folders to out/.
 
-    Nothing is written when the policies have errors. Files that gpuplan did not write are left alone, and no cluster's
-    files are all deleted unasked.
+    gpuplan writes nothing if the policies have errors. It does not change files that it did not write, and asks before
+    it deletes all files of a cluster.
 
     \b
       gpuplan build
@@ -134,8 +134,8 @@ def build() -> None:
     multiple=True,
     section="Selection",
     shell_complete=completing(options.pool_names),
-    help="Only pools of this name, in which * and ? stand for others, with the tenants and workloads there; may be"
-    " repeated [default: all].",
+    help="Only pools of this name (* and ? are wildcards), with their tenants and workloads; may be repeated "
+    "[default: all].",
 )
 @option(
     "--tenant",
@@ -144,8 +144,8 @@ def build() -> None:
     multiple=True,
     section="Selection",
     shell_complete=completing(options.tenant_names),
-    help="Only tenants of this name, and those that are part of them, with their pools, workloads, and who evicts whom;"
-    " may be repeated [default: all].",
+    help="Only tenants of this name, and their parts, with their pools, workloads and evictions; may be repeated "
+    "[default: all].",
 )
 @format_option(
     "table",
@@ -155,15 +155,15 @@ def build() -> None:
     "svg",
     "json",
     "yaml",
-    help="A table as wide as the terminal, or with all columns; names as `gpuplan trace` takes them, one on a line;"
-    " tables for a merge request; a picture; or the contract of `gpuplan schema plan`",
+    help="The format: a table, names for `gpuplan trace`, tables for a merge request, a picture, or data of "
+    "`gpuplan schema plan`",
 )
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @option(
     "--scheduler",
     type=click.Choice(options.SCHEDULERS),
     section="Output",
-    help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
+    help="Instead of the plan, compare the cluster's scheduler with this scheduler (`gpuplan schema comparison`).",
 )
 @option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
 @option(
@@ -172,14 +172,14 @@ def build() -> None:
     metavar="NODE[:GPU]",
     multiple=True,
     section="Output",
-    help="Instead of the plan, what is left while a node, one of its GPUs, or any node of a pool is away, and which "
-    "guarantees do not hold; may be repeated.",
+    help="Show the plan without a node, one of its GPUs, or any node of a pool, and the guarantees that then fail; "
+    "may be repeated.",
 )
 def show() -> None:
     """Show the pools, the tenants and the free units.
 
-    Clusters whose policies have errors are shown as far as they could be planned; the errors are on stderr, and the
-    exit code is then 1.
+    If a cluster's policies have errors, the plan shows the parts without errors. The errors go to stderr, and the exit
+    code is 1.
 
     \b
       gpuplan show --cluster prod
@@ -210,9 +210,7 @@ def explain() -> None:
 
 @verb("explaining")
 @click.argument("gpu", required=False, shell_complete=completing(options.gpu_models))
-@format_option(
-    "table", "svg", "json", help="A table, a picture of each layout of one model, or the contract for programs"
-)
+@format_option("table", "svg", "json", help="A table, a picture of each layout of one model, or data for programs")
 def catalog() -> None:
     """List the GPU models, or the partitions of one model.
 
@@ -228,7 +226,7 @@ def catalog() -> None:
 def rules() -> None:
     """List the rules.
 
-    `gpuplan explain CODE` shows what one means, why it matters and what to write instead.
+    `gpuplan explain CODE` shows the meaning of a rule, its reason, and what to write instead.
     """
 
 

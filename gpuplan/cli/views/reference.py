@@ -88,7 +88,7 @@ def _gpu_section(gpu: Gpu) -> str:
     if gpu.profiles:
         parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
         layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
-        parts.append(f"Layouts to which nothing can be added:\n\n{fenced(layouts, 'text')}\n")
+        parts.append(f"Layouts that fill the GPU:\n\n{fenced(layouts, 'text')}\n")
     remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
     remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
     parts.append("".join(f"- {remark}\n" for remark in remarks))
@@ -107,13 +107,14 @@ def schedulers_document() -> str:
         page = f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
         rows.append((concept.title, page, *(_support(concept.capabilities[name]) for name in SCHEDULERS)))
     text = (
-        "What a policy can ask for, and how well each scheduler keeps it: **yes**, in part, or not at all. *If "
-        "configured* is what needs the scheduler's own configuration, a question mark what is not certain.\n\n"
-        "`gpuplan explain scheduler/kueue` prints one of them, and `gpuplan show --scheduler kai` compares a cluster's "
-        "scheduler with another for the policies at hand. What it loses of them is a finding, or an error with "
+        "This page lists everything that a policy can ask for, and whether each scheduler supports it: **yes**, in "
+        "part, or not at all. *If configured* marks features that need the scheduler's own configuration, a question "
+        "mark features that are not certain.\n\n"
+        "`gpuplan explain scheduler/kueue` prints one scheduler, and `gpuplan show --scheduler kai` compares a "
+        "cluster's scheduler with another one for your policies. A feature that is lost is a finding, or an error with "
         "`onLoss: refuse`.\n\n"
     )
-    overview = _table(("What", "Field", *(found.title for found in SCHEDULERS.values())), rows)
+    overview = _table(("Feature", "Field", *(found.title for found in SCHEDULERS.values())), rows)
     return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(
         (*(_scheduler_section(name) for name in SCHEDULERS), _frameworks_section())
     )
@@ -129,15 +130,15 @@ def _scheduler_section(name: str) -> str:
         (concept.title, _support(kept), "; ".join(facts_of(kept)), f"[source]({kept.source})" if kept.source else "")
         for concept, kept in ((concept, concept.capabilities[name]) for concept in concepts())
     ]
-    table = _table(("What", "Kept", "How", "Read in"), rows)
+    table = _table(("Feature", "Supported", "How", "Source"), rows)
     return f"## {SCHEDULERS[name].title}\n\nAs read in {release_read(name)}.\n\n{table}"
 
 
 def _frameworks_section() -> str:
     """The kinds of work that Kueue knows."""
     text = (
-        "Pods always go through Kueue's queues. What it admits as a whole beside Jobs is named in "
-        "`scheduler.kueue.frameworks`; kinds that a controller makes of another come with it. *Suspended* objects make "
+        "Pods always go through Kueue's queues. `scheduler.kueue.frameworks` names the kinds, beside Jobs, that Kueue "
+        "admits as a whole; kinds that a controller makes of another kind are included. *Suspended* objects make "
         "no pods before they are admitted; other kinds make pods that wait at a scheduling gate.\n\n"
     )
     rows = [
@@ -162,7 +163,7 @@ def _filled_section(framework: Framework) -> str:
     """Return the releases of Kueue and of a kind's own controller that fit each other."""
     text = (
         f"When Kueue admits a {framework.kind}, it fills in a field that some releases of {framework.project} have. "
-        f"Where the definition does not have it, it is dropped, and the {framework.kind} never starts.\n\n"
+        f"If the definition does not have the field, the field is dropped, and the {framework.kind} never starts.\n\n"
     )
     rows = [(filled.since, f"`{filled.field}`", filled.releases) for filled in framework.fills]
     return f"\n### {framework.kind}s and {framework.project}\n\n{text}" + _table(

@@ -16,16 +16,16 @@ from gpuplan.terminal.markdown import markdown_table
 _RULES_HEAD: Final = """\
 # Admission rules
 
-What the API server refuses in the namespaces of tenants, by ValidatingAdmissionPolicies that `gpuplan build` writes.
-Each rule has a name. A refusal says what to write instead; here stands its short form.
+The API server refuses requests in the namespaces of tenants by ValidatingAdmissionPolicies that `gpuplan build` writes.
+Each rule has a name. A refusal says what to write instead; this page has its short form.
 
 """
 
 _OPTIONAL: Final = """\
 ## Optional rules
 
-These refuse what an earlier gpuplan let in, or what some platforms want. `admission.without` of a cluster leaves them
-out by name, and `gpuplan validate` then says what tenants may do ([GPU421](rules/GPU421.md)):
+An earlier gpuplan did not have these rules, or only some platforms need them. `admission.without` of a Cluster leaves
+them out by name, and `gpuplan validate` then reports what tenants may do ([GPU421](rules/GPU421.md)):
 
 ```yaml
 spec:
@@ -60,14 +60,13 @@ def _cell(text: str) -> str:
 _FIELDS_HEAD: Final = """\
 # Fields that cannot be changed
 
-The API server refuses an object in which one of these fields differs from what is in the cluster. Then Argo CD and Flux
-change nothing more in its folder, until somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md)
-refuses such a change and says what to do instead, and `gpuplan diff` names the Application that waits for
-an object that gpuplan writes.
+The API server refuses a change of these fields. Argo CD and Flux then change nothing more in the object's folder, until
+somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md) refuses such a change and says what to do
+instead. For an object that gpuplan writes, `gpuplan diff` names the Application that waits.
 
-Jobs of workloads, and ConfigMaps that pods mount, have a digest of what they hold in their name: a change makes another
-object. Of a custom kind that is not listed, its definition says what cannot be changed, if gpuplan comes with the
-definition; of other kinds of Kubernetes itself nothing is known here.
+Jobs of workloads, and ConfigMaps that pods mount, have a digest of their content in their name: a change makes another
+object. For a custom kind that is not listed, gpuplan reads the fixed fields from the kind's definition, if it comes
+with the definition. Fixed fields of other kinds of Kubernetes itself are not known here.
 
 """
 
@@ -99,24 +98,25 @@ def _field(field: Immutable) -> str:
 _WORK_HEAD: Final = """\
 # What tenants may do to running work
 
-Queues hold tenants to what they may use as long as they count what runs. Kueue and KAI-Scheduler find that by owners,
-labels, annotations and finalizers, and the role `edit` may write those. So the policies `gpuplan-running` and
-`gpuplan-grace` hold them for everybody who is no controller: who may not change, or delete, such objects in every
-namespace. Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and whoever drains nodes
-go on as ever. Run:ai 3.0 schedules by KAI-Scheduler, and Run:ai up to 2.26 by what that came from, which is not
-public: what is known of the one is held for the other.
+Queues limit tenants as long as the queues count all running work. Kueue and KAI-Scheduler count by owners, labels,
+annotations and finalizers, which the role `edit` may change. The policies `gpuplan-running` and `gpuplan-grace`
+therefore protect these fields from everyone except controllers. A controller is a user who may change or delete such
+objects in every namespace. Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and
+administrators who drain nodes work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the
+scheduler that KAI-Scheduler was made from, which is not public. gpuplan assumes that both behave alike.
 
-A pod that is told to end keeps its GPUs until it has ended. No queue counts it meanwhile. So a guarantee that is asked
-for is had once the borrower's grace period is over: `admission.gracePeriod` of the Cluster bounds it for pods with
-GPUs, 30 seconds unless the policy says otherwise, and `allow.gracePeriod` of a Tenant for its own. The same bound holds
-for terminating pods that were replaced: what is used beyond a limit is used for at most that long. Beside Kueue, a
-ResourceQuota at `limit` counts them, too.
+A pod that is ending keeps its GPUs until it has ended, and no queue counts it. A team therefore gets its guaranteed
+GPUs back when the borrower's grace period ends. `admission.gracePeriod` of the Cluster limits the grace period of pods
+with GPUs, by default to 30 seconds. `allow.gracePeriod` of a Tenant sets another limit for its pods. The same limit
+applies to ending pods that were replaced: use beyond a tenant's limit lasts at most that long. With Kueue, a
+ResourceQuota at `limit` counts ending pods, too.
 
 """
 
 _WORK_TAIL: Final = """
-Each rule is among [all rules](../admission-rules.md), where optional ones can be left out. What is not in the table,
-such as making Workloads, PodGroups and queues, or binding and resizing pods, is no right of `edit` or `admin`.
+Each rule is in the list of [all rules](../admission-rules.md), where you can leave out optional rules. The roles `edit`
+and `admin` do not allow actions that are not in the table, such as making Workloads, PodGroups and queues, or binding
+and resizing pods.
 """
 
 

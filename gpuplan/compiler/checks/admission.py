@@ -86,8 +86,8 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
 
     `taintPools: true` gives a taint to each pool that has none which keeps pods off (`PreferNoSchedule` does not). Node
     Feature Discovery puts it on the nodes. With `nodeLabels: external` gpuplan sets no taints at all:
-    `partitions/node-groups.yaml` says which ones a node needs, and whoever makes the nodes sets them. So it is with
-    `nodeLabels: node`, where GPU611 says which.
+    `partitions/node-groups.yaml` says which ones a node needs, and the program that makes the nodes sets them. The same
+    applies to `nodeLabels: node`, and GPU611 lists the taints.
 
     ## Instead
     Write `taintPools: true`; before the merge, `gpuplan diff --pods` lists the pods that do not tolerate the taint.
@@ -108,7 +108,7 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
         yield Finding(
             plan.cluster.at / "nodeLabels",
             f"gpuplan sets no taints on the nodes of {_named(pools)}",
-            label="whoever makes the nodes sets them",
+            label="the program that makes the nodes sets them",
             notes=("without them pods without GPUs of any namespace may fill the nodes",),
             help=f"{_tainting(pools[0])}, and ignore this finding with the reason",
         )
@@ -264,13 +264,13 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
     What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
     count it, nor any resource whose name begins with it.
 
-    Names with `nvidia.com/` are those of GPUs and of what connects them, but for what NVIDIA's network operator is told
-    to call its cards, such as `nvidia.com/hostdev`: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch` and names in
-    capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's memory.
+    Names with `nvidia.com/` belong to GPUs and their connections: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch`
+    and names in capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's
+    memory. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`, are an exception.
 
-    The kubelet takes no name from a device plugin that has `kubernetes.io/` in it, or that begins with `requests.` as
-    quotas do (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes): a quota would
-    count something else.
+    The kubelet accepts no name of a device plugin with `kubernetes.io/` in it, or with `requests.` at its beginning
+    (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes). Keys of quotas begin
+    with `requests.`, so a quota would count another resource.
 
     ## Instead
     Name the resource of the network's device plugin, such as `rdma/hca_shared_devices_a`. GPUs are granted by `quotas`.

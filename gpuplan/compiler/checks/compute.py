@@ -66,7 +66,7 @@ class _Written(NamedTuple):
 
 @check("GPU445", "unlikely-amount")
 def unlikely_amount(plan: Plan) -> Iterator[Finding]:
-    """An amount of CPU or memory is one that Kubernetes cannot count, or hardly the one that was meant.
+    """Kubernetes cannot count an amount of CPU or memory, or the amount is probably a mistake.
 
     ## Why
     Schedulers count thousandths of a CPU and whole bytes, and round up what is finer. `32` is 32 bytes of memory and
@@ -364,7 +364,7 @@ def _uncapped(plan: Plan, tenant: Tenant, counted: Counted) -> Iterator[Finding]
 
 @check("GPU457", "defaults-refuse-containers")
 def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
-    """What containers have by default is more than they may have by default.
+    """The defaults of containers exceed the default limits.
 
     ## Why
     The API server refuses a LimitRange whose default request is above its default limit (`ValidateLimitRange` in
@@ -467,7 +467,7 @@ def defaults_hide_limits(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU433", "defaults-too-large")
 def defaults_too_large(plan: Plan) -> Iterator[Finding]:
-    """What containers ask for by default is more than their tenant may use, or than a node of its pools has.
+    """The default requests of containers exceed their tenant's quota, or a node of its pools.
 
     ## Why
     A container that says nothing has the default request, or as much as the default limit. On plain Kubernetes a
@@ -505,7 +505,7 @@ def defaults_too_large(plan: Plan) -> Iterator[Finding]:
                     at,
                     f"{message}, and a node of pool `{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node of its pools",
-                    related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
+                    related=(Label(pool.nodes.at / counted.value, "a node has this much, with the reserve"),),
                     help=f"write `request: {DEFAULT_REQUESTS[counted]}`, or what a container needs",
                     severity=Severity.WARNING,
                 )
@@ -536,7 +536,7 @@ def pod_larger_than_a_node(plan: Plan) -> Iterator[Finding]:
                     f"a pod of `{workload.name}` asks for {words_for(counted, asked)}, and a node of pool "
                     f"`{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node",
-                    related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
+                    related=(Label(pool.nodes.at / counted.value, "a node has this much, with the reserve"),),
                     notes=tuple(
                         f"`{request.container or MAIN_CONTAINER}`: {words_for(counted, request.amount)}"
                         for request in requests
@@ -557,8 +557,8 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
     jobs take turns. What counts is the most pods that there can be. On plain Kubernetes a ResourceQuota holds each
     namespace to its part, of the guarantee where that is the cap.
 
-    Where queues count CPU and memory, with every scheduler but plain Kubernetes, preemptible work that a higher class
-    of the same tenant may evict is counted by itself: the scheduler makes room by evicting it.
+    With every scheduler but plain Kubernetes, queues count CPU and memory. They count preemptible work separately if a
+    higher class of the same tenant may evict it: the scheduler frees its place.
 
     ## Instead
     Ask for less in each pod, or raise the limit in the tenant's quota.

@@ -125,7 +125,7 @@ _MOST_NOTES = 3
 
 @check("GPU224", "mig-listing-cannot-be")
 def mig_listing_cannot_be(plan: Plan) -> Iterator[Finding]:
-    """What a `Gpu` document says of MIG is not what a driver prints, or contradicts itself.
+    """The MIG part of a `Gpu` document differs from a driver's output, or contradicts itself.
 
     ## Why
     Layouts are judged by the profiles and their placements, exactly. The two outputs of `nvidia-smi` say the same of

@@ -494,7 +494,7 @@ def member_above_all_rules(plan: Plan) -> Iterator[Finding]:
                 at,
                 f"`{name}` is no member for tenant `{tenant.name}`: it belongs to the cluster itself",
                 label="may do everything" if name == "system:masters" else "part of the control plane",
-                notes=("what it may do is not bounded by quotas and admission policies of a tenant",),
+                notes=("quotas and admission policies of a tenant do not limit it",),
                 help="name a group of the identity provider",
             )
 

@@ -429,9 +429,7 @@ def boards_seen_by_nobody(plan: Plan) -> Iterator[Finding]:
     mode = plan.cluster.spec.node_labels
     for pool in plan.pools if mode is not NodeLabels.NFD else ():
         if pool.nodes.boards:
-            by_names = (
-                "names, one for each node" if mode is NodeLabels.NODE else "what the nodes' owner reads, a `selector`"
-            )
+            by_names = "names, one for each node" if mode is NodeLabels.NODE else "a `selector` for the nodes' owner"
             yield Finding(
                 (pool.nodes.at / "matchBoards").key,
                 f"`nodeLabels: {mode.value}` sees no boards of nodes of pool `{pool.name}`",

@@ -70,10 +70,10 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     ([#1092](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/1092)) and tries to switch MIG on an A100,
     which takes a reset; v0.4.0 does neither ([#1018](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/pull/1018)).
 
-    From Hopper on the driver switches MIG on when the first partition of a GPU is claimed. An Ampere GPU does so only
-    by a reset, which the driver does not make: where MIG is off it publishes whole GPUs and no partition
-    (`isDynamicMIGCapable` in `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager, which could, stays away from these nodes:
-    it would dissolve what the driver makes. A note reminds of it.
+    From Hopper on the driver switches MIG on when the first partition of a GPU is claimed. An Ampere GPU needs a reset,
+    which the driver does not do: if MIG is off, it publishes whole GPUs and no partition (`isDynamicMIGCapable` in
+    `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager could do the reset, but does not run on these nodes, because it
+    would dissolve the driver's partitions. A note reminds of the reset.
 
     ## Instead
     Switch the gate on in the API server, the scheduler and the controllers, and say so with `dra:
@@ -290,8 +290,7 @@ def guarantees_hang_on_placement(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU497", "limits-hang-on-placement", Severity.WARNING)
 def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
-    """What tenants may use beyond their guarantees can leave no place for a guarantee, where partitions are made on
-    demand.
+    """With partitions on demand, units beyond the guarantees may leave no place for a guarantee.
 
     ## Why
     A quota counts the devices of one profile, and knows nothing of what they leave of a GPU. So a tenant that uses its

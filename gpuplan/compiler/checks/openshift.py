@@ -31,8 +31,8 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
     driver is the release's: another one replaces it on node after node, at the cost of the pods that use GPUs there and
     whatever the pools' `disruption` says. Another line comes with a change of `version` alone.
 
-    gpuplan does not write `installPlanApproval: Manual`, since then every release that is not yet approved holds up
-    whatever else is to be synced: Argo CD calls the Subscription `Progressing` and does not begin the next wave.
+    gpuplan does not write `installPlanApproval: Manual`. With it every release that waits for approval would delay all
+    later syncs: Argo CD calls the Subscription `Progressing` and does not begin the next wave.
 
     ## Instead
     Name the driver's version: then a patch release replaces the operator's own pods and no driver. Where even that must

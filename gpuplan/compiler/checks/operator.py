@@ -181,7 +181,7 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU618", "labels-go-with-the-release", Severity.WARNING)
 def labels_go_with_the_release(plan: Plan) -> Iterator[Finding]:
-    """Whoever deletes the operator's release or its Application dissolves all partitions of the cluster.
+    """Deleting the operator's release or its Application dissolves all partitions of the cluster.
 
     ## Why
     The chart brings Node Feature Discovery with a job that runs after its release is deleted, and takes all of NFD's
@@ -200,7 +200,7 @@ def labels_go_with_the_release(plan: Plan) -> Iterator[Finding]:
         what = f"the Application `{sync_name(plan.cluster.name, Stage.GPU_OPERATOR)}`" if plan.cluster.argocd else ""
         yield Finding(
             operator.at / "version",
-            f"whoever deletes {what or 'the release `gpu-operator`'} takes the labels of all pools off their nodes",
+            f"deleting {what or 'the release `gpu-operator`'} takes the labels of all pools off their nodes",
             label="its chart cannot switch NFD's clean-up off",
             help="use v25.10 or later, or write `nfd: false` and install NFD from a chart of its own",
         )

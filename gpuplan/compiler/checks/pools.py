@@ -152,7 +152,7 @@ def fallback_not_granted(plan: Plan) -> Iterator[Finding]:
                 f"work of {names} does not go from pool `{pool.name}` to its fallback `{fallback.name}`",
                 label="no quota there",
                 related=tuple(Label(held.at / "pool", f"quota of `{found.name}` here") for found, held in left[:3]),
-                notes=("what a tenant has in a pool is what its quotas say there; a fallback adds nothing to it",),
+                notes=("a tenant may use only its quotas in a pool; a fallback adds nothing",),
                 help=f"add `{{pool: {fallback.name}, unit: {unit}, guaranteed: 0, limit: 1}}` to the quotas of "
                 f"`{tenant.name}`, or nothing where the fallback is not meant for it",
             )

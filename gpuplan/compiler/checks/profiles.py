@@ -177,7 +177,7 @@ def compute_instance_profile(plan: Plan) -> Iterator[Finding]:
                 line.at.key,
                 f"`{line.name}` is a compute instance, not a GPU instance",
                 label="the device plugin cannot publish it",
-                notes=(f"it is a part of one `{instance}`; the device plugin exits when it finds one",),
+                notes=(f"it is a part of a `{instance}`; the device plugin exits when it finds such a part",),
                 help=f"name a GPU instance, such as the whole `{instance}`"
                 if line.gpu.find_profile(instance)
                 else line.catalog,

@@ -68,7 +68,7 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 what.at / "configName",
                 f"`{name}` is not the name of this layout",
-                label=f"of this one it would be `{own}`",
+                label=f"its name would be `{own}`",
                 notes=("the last eight digits are a hash of how the GPUs are divided",),
                 help="write the layout as it was when nodes got the name; `gpuplan retain` finds it in Git",
             )
@@ -336,7 +336,7 @@ def kept_without_rules(plan: Plan) -> Iterator[Finding]:
     for what in _each(plan, RetainedNodes) if how is not NodeLabels.NFD else ():
         yield Finding(
             what.at / "pool",
-            f"what nodes of pool `{what.spec.pool}` keep is written nowhere",
+            f"nothing writes the labels that nodes of pool `{what.spec.pool}` keep",
             label="no rule labels nodes",
             related=(Label(plan.cluster.at / "nodeLabels", f"`{how}`"),),
             help="delete the document: labels stay where they are until something else is written",

@@ -105,8 +105,8 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
     (`HTTPRouteRule.Matches` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses
     take one of the two, or refuse the second.
 
-    Where a host with a longer path, or one beneath another's `*`, is another tenant's, it is a warning: it takes these
-    requests, and whoever got them before has no say in it. Within a tenant nothing is found.
+    If a host with a longer path, or a host beneath another's `*`, belongs to another tenant, the finding is a warning.
+    The other tenant gets these requests without asking the first tenant. Within a tenant nothing is found.
 
     ## Instead
     Write another host or `path` for one of them. Two versions of one service are a `canary`. Where the tenants agree,

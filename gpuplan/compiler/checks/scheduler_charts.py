@@ -86,7 +86,7 @@ def decided_scheduler_value(plan: Plan) -> Iterator[Finding]:
                 (scheduler.at / "values" / route).key,
                 f"value `{'.'.join(route)}` follows from the policy",
                 label="decided elsewhere",
-                notes=(f"what says it is `{field}`" if " " not in field else f"what says it is the {field}",),
+                notes=(f"it follows from `{field}`" if " " not in field else f"it follows from the {field}",),
                 help=(
                     "remove it, and write what its Configuration says into `scheduler.kueue.configuration`"
                     if plan.scheduler.suspends_jobs

@@ -34,7 +34,7 @@ def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
 
 @check("GPU598", "service-contradicts-itself")
 def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
-    """What a service listens on, how it is asked and how it is reached do not go together.
+    """The ports, probes and routes of a service contradict each other.
 
     ## Why
     A service with `port: none` has no Service, and nothing to ask at a port. A probe that asks a port which is not

@@ -173,7 +173,7 @@ def _a(api: Api) -> str:
 
 @check("GPU528", "replica-contradicts-itself")
 def replica_contradicts_itself(plan: Plan) -> Iterator[Finding]:
-    """What a service says of the pods of a replica does not go together.
+    """The fields of a service for the pods of a replica contradict each other.
 
     ## Why
     A replica of one pod has no workers, and nothing to be close to. The replicas of a LeaderWorkerSet are called by its
@@ -319,10 +319,10 @@ def not_kept_by_kserve(plan: Plan) -> Iterator[Finding]:
     name is a label of its pods, `isvc.<name>-predictor`, of at most 63 characters. A Deployment counts as failed after
     ten minutes without progress, however long a container may take to start.
 
-    Labels and annotations of an InferenceService are those of its pods as well, but for five annotations
-    (`buildObjectMeta` in `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, v0.20.0): KServe recreates
-    all pods when one changes, and `gpuplan diff` says so. Argo CD and Flux mark what they sync in the same way: where
-    one of them takes over an InferenceService that is there, its pods are recreated once.
+    KServe copies labels and annotations of an InferenceService to its pods, except for five annotations
+    (`buildObjectMeta` in `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, v0.20.0). A change of a
+    label or annotation recreates all pods, as `gpuplan diff` reports. Argo CD and Flux mark what they sync in the same
+    way: where one of them takes over an InferenceService that is there, its pods are recreated once.
 
     ## Instead
     Write what the help names, or leave `kind` out: gpuplan's own Deployment keeps all of it.

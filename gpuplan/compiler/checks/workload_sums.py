@@ -99,7 +99,7 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
                 workload.at / "pool",
                 f"namespace `{workload.namespace}` may use no {units(workload)}",
                 label=f"`{workload.name}` never starts",
-                related=(Label(quota.at / field, f"what tenant `{tenant.name}` has of it"),),
+                related=(Label(quota.at / field, f"the quota of tenant `{tenant.name}`"),),
                 help="give the namespace a part of the quota, or run the workload in another one",
             )
 
@@ -116,9 +116,9 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     All services must fit at once, with the largest of the jobs. Jobs end: where each of them fits beside the services
     and all of them do not, they take turns, which is a note.
 
-    Where queues cap (`scheduler.cap: queue`), and on a pool of fractions, preemptible work that a higher class of the
-    same tenant may evict is counted by itself: the scheduler makes room by evicting it. Other units are counted by a
-    ResourceQuota, which refuses a pod before any scheduler can make room for it.
+    On a pool of fractions, and with `scheduler.cap: queue`, gpuplan counts preemptible work separately if a higher
+    class of the same tenant may evict it: the scheduler frees its place. Other units are counted by a ResourceQuota,
+    which refuses a pod before any scheduler can make room for it.
 
     ## Instead
     Ask for less, or raise the quota; where the pool itself is too small, add nodes.

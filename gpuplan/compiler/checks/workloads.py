@@ -281,7 +281,7 @@ def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
     if has_many and (batch.max_failed_indexes is None or batch.max_failed_indexes > _MOST_FAILED_OF_MANY):
         yield Finding(
             at / ("pods" if trials is None else "trials"),
-            f"of more than {_MANY:,} pods of `{name}` no more than {_MOST_FAILED_OF_MANY:,} may fail for good",
+            f"`{name}` has more than {_MANY:,} pods, and more than {_MOST_FAILED_OF_MANY:,} may fail for good",
             label="refused by the API server",
             help=f"add `maxFailedIndexes: {_MOST_FAILED_OF_MANY}`, or less",
         )

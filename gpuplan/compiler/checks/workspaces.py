@@ -27,7 +27,7 @@ def _workspaces(plan: Plan) -> Iterator[tuple[Workload, Workspace]]:
 
 @check("GPU437", "workspace-contradicts-itself")
 def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
-    """What ends a workspace is taken away again, or comes later than something else that ends it.
+    """A limit that ends a workspace is removed, or comes later than another limit that ends it.
 
     ## Why
     `idle` is a file for Jupyter Server (JupyterLab 3, Notebook 7 or newer), `jupyter_server_config.json` in
@@ -46,10 +46,10 @@ def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
         if work.idle:
             yield from _unread(workload)
         for field, index, setting in overruling(workload) if work.idle and _is_jupyter(workload) else ():
-            fact = f"says its own `{setting}`, which wins over" if setting else "has Jupyter read another file than"
+            fact = f"sets `{setting}`, which overrides" if setting else "makes Jupyter read another file than"
             yield Finding(
                 workload.at / field / index,
-                f"the command line of `{workload.name}` {fact} the one that ends it when it is idle",
+                f"the command line of `{workload.name}` {fact} gpuplan's file that ends idle workspaces",
                 label="wins over the file" if setting else "read in its place",
                 related=(Label(workload.work_at / "idle", "is said in that file"),),
                 help="leave one of the two out"
@@ -91,7 +91,7 @@ def _unread(workload: Workload) -> Iterator[Finding]:
     if spec.env.get(WITHOUT_SETTINGS):
         yield Finding(
             workload.at / "env" / WITHOUT_SETTINGS,
-            f"`{WITHOUT_SETTINGS}` of `{name}` has Jupyter read no file, nor the one that ends it when it is idle",
+            f"with `{WITHOUT_SETTINGS}` of `{name}` Jupyter reads no file, and does not end when it is idle",
             label="no settings at all",
             related=(idle,),
             help="leave it out",

@@ -139,7 +139,7 @@ def _project(plan: Plan, argocd: Argocd) -> dict[str, Any]:
             "finalizers": [RESOURCES_FINALIZER],
         },
         "spec": {
-            "description": f"What syncs the GPU configuration of the cluster {plan.cluster.name}",
+            "description": f"Syncs the GPU configuration of the cluster {plan.cluster.name}",
             "sourceRepos": [argocd.spec.repo_url],
             "destinations": [{"server": OWN_CLUSTER, "namespace": argocd.namespace}],
             "namespaceResourceWhitelist": kinds,

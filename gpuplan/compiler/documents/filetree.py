@@ -128,7 +128,7 @@ def _kind_of(entry: os.DirEntry[str]) -> Kind:
 
 def _trouble(path: str, error: OSError) -> GpuplanError:
     message = f"cannot read `{printable(path)}`: {reason_of(error)}"
-    return GpuplanError(message, "check that it exists and that you may read it")
+    return GpuplanError(message, "check that the file exists and that you may read it")
 
 
 class Written:

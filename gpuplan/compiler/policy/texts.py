@@ -277,10 +277,7 @@ Percent = Annotated[
 ]
 """A part of a whole."""
 PercentMore = Annotated[
-    str,
-    _matching(
-        r"^[0-9]{1,4}(\.[0-9]{1,2})?%$", "what comes on top, as a percentage such as `20%`", _percent_from_number
-    ),
+    str, _matching(r"^[0-9]{1,4}(\.[0-9]{1,2})?%$", "an addition in per cent, such as `20%`", _percent_from_number)
 ]
 """An amount that is added to a whole, and that may be larger than it."""
 

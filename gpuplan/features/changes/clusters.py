@@ -46,7 +46,7 @@ def removed(plan: Plan) -> Change:
         *of(plan, plan.cluster),
         ChangeClass.DESTRUCTIVE,
         "cluster is removed",
-        "whatever syncs its folders finds them gone: what it wrote is removed, or stays with nobody to see to it",
+        "its folders are gone: the tool that syncs them removes the objects, or leaves them without an owner",
         "reverting applies everything again; pods and partitions that are lost do not come back",
         stages=_ALL,
         nodes=impact_of_all(plan.pools),
@@ -105,7 +105,7 @@ def _grace_period(step: Step) -> Iterator[Change]:
         *of(step.after, cluster, cluster.at / "admission" / "gracePeriod"),
         ChangeClass.ADMISSION,
         f"pods with GPUs may ask for {'any time' if new is None else f'{period} at most'} to end",
-        "whoever is guaranteed GPUs may wait as long for those who borrowed them"
+        "a team may wait that long for its guaranteed GPUs when others have borrowed them"
         if is_longer
         else "new pods that ask for more are refused, and none is deleted with more; those that run keep theirs",
         stages=(Stage.SCHEDULING,),
@@ -120,7 +120,7 @@ def _frameworks(step: Step) -> Iterator[Change]:
     gone, come = sorted(old - new), sorted(new - old)
     if gone or come:
         told = "work of these kinds waits in queues once Kueue's own Configuration names them"
-        untold = "pods with GPUs that belong to kinds which it does not know are refused; those that run go on"
+        untold = "pods with GPUs of unknown kinds are refused; running pods continue"
         yield Change(
             *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "frameworks"),
             ChangeClass.ADMISSION,
@@ -210,7 +210,7 @@ def _delivery(step: Step) -> Iterator[Change]:
 def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[ChangeClass, str, str, str]:
     """Return the class, the words, the effect and the undo of a tool that comes, goes or syncs in another way."""
     if new is None:
-        effect = "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no"
+        effect = "the sync is removed; finalizers remove all that was synced, unless a person prevents it"
         undo = "reverting syncs everything again, partitions included"
         return ChangeClass.DESTRUCTIVE, "no longer syncs the cluster", effect, undo
     if old is None:
@@ -236,7 +236,7 @@ def _has_root(tool: Argocd | Flux) -> bool:
 
 _ROOT_COMES: Final = (
     "syncs through a root",
-    "what applied the Applications applies the root, which takes them over; if that prunes, switch it off before",
+    "apply the root where you applied the Applications; it takes them over. Switch pruning off there first",
     "reverting lets each of them sync by itself again; a person deletes the root",
 )
 _ROOT_GOES: Final = (

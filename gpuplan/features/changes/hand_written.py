@@ -220,7 +220,7 @@ def retained_changes(step: Step) -> Iterator[Change]:
                 needing = step.needing(old)
                 effect = f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
                 if needing is None:
-                    effect = f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+                    effect = f"objects that still need the definition do not find it: delete it once {old.spec.until}"
                 found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
 

@@ -147,8 +147,8 @@ def _mps_restarts(step: Step, causes: Sequence[Cause]) -> Change:
         *of(step.after, step.after.cluster, causes[0].at),
         ChangeClass.REPARTITION,
         f"daemons of MPS restart: {_texts(causes)}",
-        f"every CUDA process on {nodes_of(nodes) if nodes else 'nodes'} that share GPUs by MPS fails as the daemon of "
-        "its node restarts, one node at a time: pods that hold GPUs there must end first",
+        f"every CUDA process on {nodes_of(nodes) if nodes else 'nodes'} that share GPUs by MPS fails, one node at a "
+        "time: pods that hold GPUs there must end first",
         "reverting restarts the daemons again, in the same way",
         nodes=nodes,
         pods=sum(pods_on(step.before, part, part.nodes.count) for part in parts),

@@ -137,9 +137,9 @@ def _ordered(passage: Passage) -> str:
     """Return the effect of the wrong order, with its remedy (`gpuplan.features.changes.orders`)."""
     was, to = (pool.name if pool else "" for pool in passage[:2])
     return (
-        f"where the labels of pool `{was}` are synced before those of `{to}`, the nodes have none for a while: the "
-        "operator may write `all-disabled` then, which dissolves partitions or fails halfway, and GPUs are published "
-        f"whole; `gpuplan retain --write` has them keep the labels of `{was}` until then"
+        f"the nodes have no labels for a while if pool `{was}` is synced before `{to}`. The operator may then write "
+        "`all-disabled`, which dissolves partitions or fails half-way, and GPUs are published whole; `gpuplan "
+        f"retain --write` keeps the labels of `{was}` until then"
     )
 
 
@@ -160,8 +160,8 @@ _OTHER_DRIVER: Final = (
 )
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 _MPS_BEGINS: Final = (
-    "the MPS daemons there leave each GPU to one process, their server: it does not start beside what holds the GPU "
-    "already, which starts no process more: pods that hold GPUs must end first"
+    "the MPS daemons there leave each GPU to their server, which cannot start while another process has the GPU: "
+    "pods that hold GPUs must end first"
 )
 
 
@@ -395,9 +395,8 @@ def _made_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
         "mig-manager leaves, and the driver for DRA removes the partitions that no claim holds, as it starts with its "
         f"gate `DynamicMIG`: pods on {nodes_of(moved.nodes)} that hold GPUs must end first"
         if begins
-        else "mig-manager comes back and sets up the GPUs, which fails where pods hold partitions: pods on "
-        f"{nodes_of(moved.nodes)} that hold GPUs must end, and the driver for DRA start without its gate `DynamicMIG`, "
-        "first",
+        else "mig-manager returns and sets up the GPUs, and fails if pods hold partitions: first drain "
+        f"{nodes_of(moved.nodes)}, and start the driver for DRA without its gate `DynamicMIG`",
         "reverting is the same the other way round, and needs the nodes drained again",
         nodes=moved.nodes,
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
@@ -709,8 +708,8 @@ def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         effect = "pods that do not tolerate it are evicted at once"
     elif closes:
         effect = (
-            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
-            "included; those there stay until they end"
+            "new pods without a toleration do not run on the nodes, even of DaemonSets and of other namespaces; "
+            "running pods stay"
         )
     if gone or come:
         place = next((taint.at for taint in come if taint.is_default), None)

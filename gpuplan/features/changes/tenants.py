@@ -139,7 +139,7 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             *place,
             ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
             f"the namespaces {names(given)} go to another tenant",
-            "what runs there counts for a tenant that did not start it"
+            "work there counts for a tenant that did not start it"
             + ("; the queue that work there is in cannot change" if is_held else ""),
             "reverting is the same the other way round",
             pods=pods_of(old) if is_held else 0,
@@ -213,7 +213,7 @@ def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             *of(step.after, new, new.at / "containers"),
             ChangeClass.ADMISSION,
             f"containers that say nothing of it have {'; '.join(texts)}",
-            "new pods are made with it, and judged by it; those that run go on",
+            "new pods get it and are judged by it; running pods continue",
         )
 
 
@@ -243,12 +243,12 @@ def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             *of(step.after, new, new.at / "timeLimits"),
             ChangeClass.ADMISSION,
             f"time of its work: {'; '.join(texts)}",
-            "it holds for what is submitted once Run:ai is told; what was before keeps its times",
+            "it applies to work that is submitted after Run:ai has the new value; earlier work keeps its times",
         )
 
 
 _EVER = "any time"
-_TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evicted are idle"}
+_TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "are idle and may be evicted"}
 """The words for the time that a limit bounds."""
 
 
@@ -265,13 +265,13 @@ def _class_added(step: Step, new: PriorityClass) -> Iterator[Change]:
         *of(step.after, new),
         ChangeClass.PREEMPTION_ORDER,
         f"priority class with the value {new.spec.value} is added{_whose(step.after, new)}",
-        "pods that name it go before those of lower classes" + (", and evict them" if new.spec.preempts else ""),
+        "pods that name it come before pods of lower classes" + (", and evict them" if new.spec.preempts else ""),
     )
 
 
 def _class_removed(step: Step, old: PriorityClass) -> Iterator[Change]:
     what = f"priority class is removed{_whose(step.before, old)}"
-    effect = "new pods that name it are refused; those that run keep its value"
+    effect = "new pods that name it are refused; running pods keep its value"
     yield Change(*of(step.before, old), ChangeClass.ADMISSION, what, effect)
 
 
@@ -442,7 +442,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
     if words or found.rank > ChangeClass.METADATA.rank:
         others = "its pool, its tenant or the scheduler asks something else of pods"
         if found is ChangeClass.ADMISSION:
-            others = "what leads to it on the cluster is another one"
+            others = "another object leads to it on the cluster"
         what = words or others
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
 
@@ -656,8 +656,8 @@ def _left_by_keda(new: Workload, one: models.Autoscaling | None, other: models.A
     if kinds != (models.AutoscalerKind.SCALED_OBJECT, models.AutoscalerKind.HORIZONTAL_POD_AUTOSCALER):
         return None
     effect = (
-        "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales until "
-        "the next sync makes one again"
+        "KEDA's HorizontalPodAutoscaler is deleted with its ScaledObject, and nothing scales until the next sync "
+        "creates a HorizontalPodAutoscaler"
     )
     if one.min_replicas > 0:
         return Scaling(ChangeClass.QUOTA, effect)
@@ -665,8 +665,8 @@ def _left_by_keda(new: Workload, one: models.Autoscaling | None, other: models.A
     by_hand = f"`kubectl scale -n {new.namespace} {scaled} --replicas=1`"
     return Scaling(
         ChangeClass.TWO_STEP,
-        f"where it is idle it stays at 0 pods, of which a HorizontalPodAutoscaler starts none: write `minReplicas: 1` "
-        f"for the ScaledObject in an earlier commit, or run {by_hand} after the sync; {effect}",
+        f"an idle service stays at 0 pods, since a HorizontalPodAutoscaler starts none: write `minReplicas: 1` in "
+        f"an earlier commit, or run {by_hand} after the sync; {effect}",
         undo="reverting has KEDA start its pods again",
     )
 

@@ -61,7 +61,7 @@ def _built(
         if not objects and folder in generated:
             raise GpuplanError(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
-                "whoever prunes by this would delete them: let a Component leave one, or change the policy instead",
+                "a sync with pruning would delete them: let a Component leave one object, or change the policy instead",
             )
     return [result.encode() for _, result in built if isinstance(result, str)]
 

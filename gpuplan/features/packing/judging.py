@@ -138,7 +138,7 @@ def in_the_way(seats: Iterable[Seat], assignment: Assignment) -> Iterator[Diagno
             continue
         tenant, place = work.tenant.name, assignment.find(work.pool.name)
         stays = place is not None and work.unit.name in place.units()
-        goes = f"of which tenant `{tenant}` would have too little" if stays else "which would go"
+        goes = f"and tenant `{tenant}` would have too few" if stays else "and the pool would not hand them out"
         finding = Finding(
             work.at / "pool",
             f"workload `{work.name}` runs on `{work.unit.name}` of pool `{work.pool.name}`, {goes}",

@@ -88,11 +88,9 @@ def _documents(text: str) -> Sequence[Printed]:
             return read_json("stdin", text)
     documents, problems = read_plain("stdin", text)
     if problems:
-        raise GpuplanError(
-            f"what is on stdin cannot be read: {problems[0].shown.message}", f"pass what `{LIST}` prints"
-        )
+        raise GpuplanError(f"cannot read stdin: {problems[0].shown.message}", f"pass what `{LIST}` prints")
     if not documents and text.strip():
-        raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")
+        raise GpuplanError("stdin has no Kubernetes object", f"pass what `{LIST}` prints")
     return documents
 
 

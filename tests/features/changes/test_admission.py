@@ -53,8 +53,8 @@ def test_a_rule_that_comes_back_says_what_it_refuses(scheduler: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "what", "effect"),
     [
-        ("", LONG, "5m at most", "whoever is guaranteed GPUs may wait as long"),
-        ("", ANY_TIME, "any time", "whoever is guaranteed GPUs may wait as long"),
+        ("", LONG, "5m at most", "a team may wait that long for its guaranteed GPUs"),
+        ("", ANY_TIME, "any time", "a team may wait that long for its guaranteed GPUs"),
         (LONG, "", "30s at most", "new pods that ask for more are refused"),
         (ANY_TIME, LONG, "5m at most", "new pods that ask for more are refused"),
     ],
@@ -73,4 +73,4 @@ def test_kinds_that_kueue_is_told_of() -> None:
     assert come.what == "Kueue knows `RayCluster` and `RayJob`"
     assert come.effect == "work of these kinds waits in queues once Kueue's own Configuration names them"
     assert gone.what == "Kueue no longer knows `RayCluster` and `RayJob`"
-    assert gone.effect.startswith("pods with GPUs that belong to kinds which it does not know are refused")
+    assert gone.effect.startswith("pods with GPUs of unknown kinds are refused")

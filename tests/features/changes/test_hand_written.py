@@ -96,7 +96,7 @@ def test_only_a_definition_that_goes_is_said_to_be_missed() -> None:
     (gone,) = (change for change in between(state(one), state()).changes if change.subject.kind == "Retained")
     assert (changed.what, gone.what) == ("definition is retained otherwise", "definition is no longer retained")
     assert changed.effect == "nothing that runs is disturbed"
-    assert gone.effect == "whatever still needs it finds it no more: it may go once no node names it"
+    assert gone.effect == "objects that still need the definition do not find it: delete it once no node names it"
 
 
 def _retain_entry(profile: str, count: int) -> Edit:

@@ -412,11 +412,11 @@ def test_of_another_kind_of_object_no_number_leaves() -> None:
 
 
 def test_what_keda_leaves_idle_stays_so() -> None:
-    goes = "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales "
-    goes += "until the next sync makes one again"
+    goes = "KEDA's HorizontalPodAutoscaler is deleted with its ScaledObject, and nothing scales "
+    goes += "until the next sync creates a HorizontalPodAutoscaler"
     idle, _ = _scaled(edits.let_keda_scale_to_zero, edits.scale_without_keda)
     busy, _ = _scaled(edits.let_keda_keep_one, edits.scale_without_keda)
-    assert idle.startswith("where it is idle it stays at 0 pods")
+    assert idle.startswith("an idle service stays at 0 pods")
     assert "kubectl scale -n small-inference deployment/embeddings --replicas=1" in idle
     assert idle.endswith(goes)
     assert busy == goes
@@ -507,7 +507,7 @@ def test_who_reaches_a_service_from_outside_is_told() -> None:
     moved = change(edits.route_a_service, edits.route_by_another_gateway, "Workload", "embeddings")
 
     assert routed.effect == "it is reached from outside as `embeddings.example.com/`; nothing that runs is disturbed"
-    assert moved.what == "what leads to it on the cluster is another one"
+    assert moved.what == "another object leads to it on the cluster"
 
 
 def test_how_nodes_are_chosen_is_said_in_the_words_of_the_pool() -> None:

@@ -224,9 +224,7 @@ def test_gpu831_work_that_a_demand_leaves_out_is_not_said_to_lose_its_unit(root:
     own.write_text(text.replace(", limit: none", ""), encoding="utf-8")
     packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,1,9Gi\n"}, keep=("shared",), may_cut_guarantees=True)
     (found,) = (item.finding for item in packing.variants[0].findings)
-    assert found.message == (
-        "workload `tests` runs on `shared` of pool `shared`, of which tenant `team` would have too little"
-    )
+    assert found.message == ("workload `tests` runs on `shared` of pool `shared`, and tenant `team` would have too few")
     assert found.help == "ask for its pods in the demand of `team`, too; or let it have fewer pods"
 
 

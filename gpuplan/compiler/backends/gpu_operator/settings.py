@@ -331,7 +331,7 @@ def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
     body = policy_patch(plan, names)
     unset = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
     spec = {"mig": {"strategy": None}, **body["spec"]} if unset else body["spec"]
-    who = "Whoever writes the ClusterPolicy as an object"
+    who = "An owner that writes the ClusterPolicy as an object"
     return (HEADER + _about_merging(plan, who) + to_yaml({**body, "spec": spec})).encode()
 
 
@@ -340,7 +340,7 @@ def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
     spec = plan.cluster.gpu_operator.spec
     strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
     values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _not_made(plan))
-    who = "Whoever installs the GPU Operator from its chart"
+    who = "An owner that installs the GPU Operator from its chart"
     return (HEADER + _about_merging(plan, who) + _ABOUT_VALUES + to_yaml(_sorted(values))).encode()
 
 

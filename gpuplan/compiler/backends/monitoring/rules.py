@@ -487,7 +487,7 @@ def _xid_of_instances(plan: Plan, facts: Collection[str]) -> str:
     rows = rows_for(facts, read_rows(_FILE)["alerts"])
     others = [row["name"] for row in rows if row["name"] in _OF_WHOLE_GPUS]
     elsewhere = f": {joined(others)} tell of the others" if others else ""
-    return f" Of a GPU with MIG devices only an Xid that names one of them is seen here{elsewhere}."
+    return f" On a GPU with MIG devices this alert sees only an Xid that names a MIG device{elsewhere}."
 
 
 _OF_WHOLE_GPUS: Final = (

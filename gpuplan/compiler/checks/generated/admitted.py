@@ -98,7 +98,7 @@ def _label(plan: Plan) -> str:
 
 @check("GPU423", "workload-refused-by-admission")
 def workload_refused_by_admission(generated: Generated) -> Iterator[Finding]:
-    """What is written for a Workload is refused by an admission rule that is written for the same cluster.
+    """gpuplan's own admission rules of the cluster would refuse the objects of a Workload.
 
     ## Why
     The Deployment or Job of the workload is applied without an error, and the refusal of its pods stands in the events
@@ -155,7 +155,7 @@ def count_over_container_limit(generated: Generated) -> Iterator[Finding]:
 
 @check("GPU582", "class-not-of-tenant")
 def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
-    """A workload's priority class is not one that its tenant may name, or it has to choose one.
+    """A workload names a priority class that its tenant may not use, or names none and has to.
 
     ## Why
     Priorities decide who evicts whom, so admission lets pods name their tenant's classes alone. Pods that use GPUs must

@@ -25,8 +25,8 @@ RETIRED: Final = (
         "GPU510",
         "queues-not-written",
         after="0.1.0",
-        reason="What Kueue, KAI-Scheduler and Run:ai must be told is written for each of them. `GPU560` says that "
-        "nothing sends it to Run:ai by itself.",
+        reason="gpuplan writes the settings of Kueue, KAI-Scheduler and Run:ai. `GPU560` says that nothing sends "
+        "Run:ai's by itself.",
     ),
     RetiredRule(
         "GPU517",

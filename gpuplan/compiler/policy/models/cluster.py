@@ -90,9 +90,9 @@ class Cap(StrEnum):
 
 
 _CAP = (
-    "What caps what a tenant uses. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number of its "
-    "quotas. `queue`: the scheduler's queues alone, so that work beyond the limit waits and is not refused; "
-    "ResourceQuotas then refuse what is not granted, and hold a `split` and, with Kueue, claimed devices. Default "
+    "The object that limits a tenant. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number "
+    "of its quotas. `queue`: the scheduler's queues, where work beyond the limit waits. ResourceQuotas then refuse "
+    "only resources that are not granted, and limit a `split` and, with Kueue, claimed devices. Default "
     "`queue` with `kind: kueue` and `kind: kai` from Kubernetes 1.30 on, else `limit`."
 )
 

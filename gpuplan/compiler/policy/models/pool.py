@@ -50,8 +50,8 @@ class Nodes(Model):
     Node Feature Discovery sees labels.
     """
     match_boards: Annotated[bool, ESSENTIAL] = False
-    """Whether the pool's nodes are those that have a board of its model, by its PCI ids (`nodeLabels: nfd`): all of
-    them where nothing else says which nodes these are, else those of `names` or `namePattern`.
+    """Whether the pool takes only nodes with its GPU model, by PCI ids (`nodeLabels: nfd`). With `names` or
+    `namePattern` it takes the nodes that match both, else all nodes with the model.
     """
     cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
     """The number of CPUs that each node has for pods, such as `192`: `kubectl describe node` calls it allocatable."""
@@ -252,9 +252,8 @@ class Billing(Model):
     `node.kubernetes.io/instance-type` in `nodes.selector`, where that says one.
     """
     term: Annotated[Term, Field(strict=False)] = Term.ON_DEMAND
-    """The way in which they are paid for: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for nodes
-    that are your own, whose price is what depreciation and power come to in an hour. Of a list of prices the one for
-    this term holds.
+    """The payment for the nodes: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for your own nodes.
+    The price of an own node is its depreciation and power in an hour. gpuplan uses the price for this term.
     """
 
 
@@ -296,14 +295,14 @@ class PoolSpec(Model):
     as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
     """
     fallback: names.PoolName | None = None
-    """The pool that Workloads go to when this one is full, if it hands out what they ask for and their tenant has a
-    quota there; after that its own fallback. It must not isolate them less. Pods that are written by hand name the
-    pools themselves, by a required node affinity.
+    """The pool for Workloads when this pool is full, and after it the fallback's own fallback. The fallback must hand
+    out the same resources, must not isolate less, and the tenant needs a quota there. Hand-written pods name the pools
+    themselves, by a required node affinity.
     """
     follow_units: Annotated[bool, Words("CPU and memory by units")] = False
-    """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
-    reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices
-    are of those that the node hands out.
+    """Whether a quota without CPU or memory gets the part of the nodes that belongs to its units, less the reserve. A
+    unit's part of a node is the unit's compute slices divided by all compute slices that the node hands out. The result
+    is rounded down to thousandths of a CPU and to whole MiB.
     """
     driver: PoolDriver | None = None
     """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what

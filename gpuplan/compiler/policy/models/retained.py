@@ -17,8 +17,8 @@ class RetainedLayout(Model):
     """An entry of the MIG manager's file as it was, which nodes may still name."""
 
     config_name: Annotated[str, Judged("GPU723"), Words("entry")]
-    """The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it
-    says; or any name that was in the file before gpuplan wrote it, such as `all-1g.10gb`.
+    """The entry's name, as in the nodes' label `nvidia.com/mig.config`: a layout's name and a hash of its content, or a
+    name from a file before gpuplan, such as `all-1g.10gb`.
     """
     gpu: Annotated[GpuModel, Words("GPU model")]
     """The GPU model as `gpuplan catalog` lists it."""

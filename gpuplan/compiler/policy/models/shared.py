@@ -69,7 +69,7 @@ Instances = Annotated[
 """Counts by MIG profile."""
 
 
-OF_PROGRAM = AnyText("what a program takes is its own business")
+OF_PROGRAM = AnyText("gpuplan does not check a program's own values")
 
 
 class Metadata(Model):

@@ -231,7 +231,7 @@ class TenantSpec(Model):
     """The tenant's namespaces; each belongs to one tenant."""
     labelled_namespaces: bool = False
     """Whether namespaces that nobody lists are the tenant's as well, if they have the label `gpuplan.dev/tenant` with
-    its name: one for each user's notebooks, for instance. Whoever makes them labels them; tenants cannot.
+    its name: one for each user's notebooks, for instance. The creator of a namespace labels it; tenants cannot.
     """
     parent: names.TenantName | None = None
     """The tenant that this one is part of."""

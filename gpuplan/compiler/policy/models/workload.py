@@ -271,11 +271,11 @@ class Inference(Model):
 
     kind: Annotated[ServingKind, Field(strict=False), ESSENTIAL] = ServingKind.DEPLOYMENT
     """The object that makes its pods. `InferenceService`: KServe makes the Deployment, in its mode without Knative, and
-    what leads to the pods stays as it is. It takes KServe v0.14, v0.15.1 or newer: others set a service to one pod when
-    it changes, or hold it at `minReplicas`. The cluster's `apis` say that it has KServe.
+    Services and routes stay as they are. It needs KServe v0.14, v0.15.1 or newer: other releases reduce a changed
+    service to one pod, or hold it at `minReplicas`. The cluster's `apis` must name KServe.
     """
     replicas: Annotated[Positive, Words("pods"), MAIN] = 1
-    """The number of pods, or with `podsPerReplica` of groups of pods; with `autoscaling` the load decides."""
+    """The number of replicas; each has `podsPerReplica` pods. With `autoscaling` the load decides."""
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
     """The number of pods that serve together a model that one node cannot hold: a leader, which requests reach, and
     workers. A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in
@@ -337,7 +337,7 @@ class Checkpoint(Model):
     storage_class: names.StorageClass | None = None
     """The StorageClass; absent means the cluster's default."""
     mount_path: texts.Line = "/checkpoints"
-    """Where pods see it. What they write there is there for those of the next try, and of the next training."""
+    """The path in pods. Files there stay for the pods of the next try, and of the next training."""
     access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteMany"
     """The number of nodes that may mount it; pods on several nodes need `ReadWriteMany`."""
 
@@ -364,7 +364,7 @@ class Batch(Model):
     default.
     """
     backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
-    """The number of times that each pod is tried again, so that one that fails takes no tries from the others."""
+    """The number of retries of each pod; a failing pod does not use up the retries of other pods."""
     max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
     """The number of pods that may have used up `backoffLimitPerIndex` before the job has failed and the others end.
     Absent, all of them; with `peers` none, since the others would wait for it.
@@ -409,8 +409,8 @@ class Training(Batch):
     topology: Annotated[Closeness | None, ESSENTIAL] = None
     """The distance between its pods, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
     peers: Peers | None = None
-    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
-    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """Let its pods find one another: a headless Service names each pod, and variables give the address of the first
+    pod, the number of pods, and the pod's own number. `{}` is enough. Absent, pods have no names.
     """
     elastic: Elastic | None = None
     """Let it start with fewer pods than `pods`, and go on when some leave or come, as torchrun does. It needs `peers`.
@@ -448,7 +448,7 @@ class Workspace(Model):
     do not read it. Absent, it may be idle for any time.
     """
     run_time: texts.PositiveDuration | None = None
-    """The time that it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
+    """The longest run time, such as `12h`, after which the workspace ends even if it is busy. Absent, for any time."""
     storage: Storage | None = None
     """A volume of its own, which stays when the program ends."""
 

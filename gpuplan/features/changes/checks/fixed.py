@@ -37,7 +37,7 @@ from gpuplan.features.changes.step import Step
 
 @check("GPU739", "retained-dropped-unseen", Severity.WARNING, family=Family.STEP)
 def retained_dropped_unseen(step: Step) -> Iterator[Finding]:
-    """What was retained is dropped, and nobody has shown that the cluster does not need it.
+    """A retained document is removed, and nobody has shown that the cluster does not need it.
 
     ## Why
     A document of the kind Retained is there for what nodes and queues of the cluster still need, and policies do not
@@ -74,7 +74,7 @@ def _key(retained: Retained) -> tuple[str, object]:
 
 def _title(retained: Retained) -> str:
     if isinstance(retained.what, RetainedNodes):
-        return f"what nodes keep of pool `{retained.what.spec.pool}`"
+        return f"the set of labels that nodes of pool `{retained.what.spec.pool}` keep"
     label, name = named_by(retained.what)
     if isinstance(name, Identity):
         return f"{name.kind} `{name.name}`"
@@ -123,7 +123,7 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
         yield Finding(
             name_of_cluster(step),
             stranger,
-            label="what no node of the list names is no proof",
+            label="the list does not prove that no node names it",
             help="list the nodes of this cluster; or remove the label where the pool was removed long ago",
         )
     for lack in step.evidence.lacks:
@@ -131,7 +131,7 @@ def nodes_not_listed(step: Step) -> Iterator[Finding]:
         yield Finding(
             pool.at / "nodes" / "count" if pool is not None else name_of_cluster(step),
             str(lack),
-            label="what no node names may be named by these",
+            label="nodes that are not in the list may name it",
             help="list all nodes; or correct what the pool counts",
         )
 
@@ -188,7 +188,7 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
 
 @check("GPU714", "sync-taken-away", Severity.WARNING, family=Family.STEP)
 def sync_taken_away(step: Step) -> Iterator[Finding]:
-    """What syncs the cluster goes, or leads elsewhere.
+    """The objects that sync the cluster are removed, or sync from another place.
 
     ## Why
     The objects of Argo CD or Flux for this cluster are removed where they are. Finalizers on those of pools delete what
@@ -241,8 +241,8 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
     A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
     uses it; its size may grow where its StorageClass has `allowVolumeExpansion`. Kueue keeps a ResourceFlavor while a
-    ClusterQueue names it, and a Topology while a ResourceFlavor does: take the pool's quotas away in a commit before,
-    and give them back in one after.
+    ClusterQueue names it, and a Topology while a ResourceFlavor names it. Remove the pool's quotas in an earlier
+    commit, and add them again in a later commit.
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():

@@ -89,14 +89,14 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     """A MIG layout is edited while nodes are divided by it.
 
     ## Why
-    The entry of a layout in the MIG manager's file is named after what the layout says, so an edit makes another entry,
-    and the old one is gone; so it is where a layout no longer says what its entry is called (`configName`). Nodes name
-    the old one until their label moves, which is as late as somebody approves it.
-    Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
-    more before the label changes; a node that reboots meanwhile comes back without its partitions.
+    The entry of a layout in the MIG manager's file is named after the layout's content. An edit, or a removed
+    `configName`, makes a new entry and removes the old entry. Nodes name the old entry until their label changes, which
+    may wait for a person's approval. Until then the MIG manager of a node that restarts finds no such entry, calls the
+    node `failed` and does nothing more before the label changes; a node that reboots meanwhile comes back without its
+    partitions.
 
-    That nodes name it is said of policies. With `--nodes` it is a fact: the finding says which, and where no node does
-    there is none.
+    Without `--nodes` gpuplan assumes that nodes name the entry. With `--nodes` the finding lists the nodes that name
+    it, and there is no finding if no node does.
 
     ## Instead
     Keep the old entry until no node names it: `gpuplan retain --write` writes it down. Or leave the layout as it is,
@@ -217,17 +217,16 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     v26.3 on GPUs as if nothing shared or divided them (`Get` there). A change of the ConfigMap is what restarts it.
     With `--nodes` the finding says which nodes name the key, and where none does there is none.
 
-    With `devicePluginConfig: fixed` each key ends in a hash of its content, and nothing restarts: nodes go on. But the
-    link that their device plugin reads leads nowhere, so that it ends when kubelet restarts; and when their label moves
-    at last, nothing can replace the link (`updateSymlink` there calls `os.Symlink` on a name that is taken), until the
-    pod is deleted.
+    With `devicePluginConfig: fixed` each key ends in a hash of its content, and nothing restarts: nodes go on. But
+    their device plugin reads a broken link, and ends when kubelet restarts. When their label changes at last, nothing
+    can replace the link until the pod is deleted (`updateSymlink` there calls `os.Symlink` on an existing name).
 
-    A key that is retained means one thing as long as it is there. A pool that is shared otherwise than its own name
-    says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
-    key again, with other content: for its own nodes, and for those whose label has not moved for several commits.
+    A retained key has one meaning as long as it exists. If a pool's sharing differs from the meaning of its name, its
+    key ends in a hash. Without the document of that meaning, the name would be the pool's key again, with other
+    content. This affects the pool's own nodes, and nodes whose label is several commits behind.
 
-    A rollout that is taken back gives its key to no node, which says nothing of nodes: it is a warning, and an error
-    where `--nodes` shows one that still names the key.
+    A rollout that is taken back gives its key to no node, but nodes may still name it. The finding is a warning, and an
+    error if `--nodes` shows such a node.
 
     ## Instead
     Keep the old key until no node names it: run `gpuplan retain --write`. The document of a pool's own name stays for
@@ -305,10 +304,10 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
-    Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
-    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it
-    hand out no GPUs until the label goes, too, and from operator v26.3 on whole ones at once. Where GPUs are whole,
-    and where others label nodes that have no partitions, it is a warning.
+    Without a label nodes that share their GPUs hand out whole GPUs, beside pods that have a share. If you remove a
+    pool, the GPU Operator's sync removes its device plugin's configuration. Nodes whose label names it hand out no GPUs
+    until the label is removed, too; from operator v26.3 on they hand out whole GPUs at once. The finding is a warning
+    if GPUs are whole, or if others label nodes without partitions.
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of

@@ -227,22 +227,22 @@ _UNCONFIGURED: Final = f"where there is no `{DEVICE_PLUGIN_CONFIG_LABEL}`, GPUs 
 
 @check("GPU729", "units-of-neither-state", family=Family.STEP)
 def units_of_neither_state(step: Step) -> Iterator[Finding]:
-    """On the way nodes hand out what they neither did before nor will afterwards.
+    """During the change, nodes offer resources that belong to neither the old nor the new state.
 
     ## Why
-    What a node's labels name is in files of the GPU Operator, and these are synced by themselves. The device plugin's
-    file of a pool is called as the pool. With another content under that name nodes find it by the label that they have
-    already, as soon as the change is merged; the partitions follow with another label, as late as somebody approves it.
-    In between a new file holds for old partitions. From time-slicing to MIG, whole GPUs are handed out beside pods that
-    share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
-    `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
+    A node's labels name entries in files of the GPU Operator, and Argo CD syncs these files separately. The device
+    plugin's file of a pool has the pool's name. If its content changes, nodes find the new content by their existing
+    label as soon as the change is merged. The partitions follow with another label, which may wait for a person's
+    approval. In between, a new file applies to old partitions. From time-slicing to MIG, whole GPUs are handed out
+    beside pods that share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole
+    (`buildGPUDeviceMap` in `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
 
-    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`) and no root orders it,
-    since a rule is applied in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for
+    The label comes first if a person syncs in that order, or if Argo CD syncs the pool by itself
+    (`approval: automatic`) without a root. Argo CD applies a rule in seconds, and a new file in minutes. Flux waits for
     the operator's files.
 
-    A key that is new and not there yet is another matter: from operator v26.3 on nodes hand out GPUs as if nothing
-    shared or divided them until it comes (GPU738).
+    A new key that is not there yet is reported by GPU738: from operator v26.3 on nodes hand out GPUs without sharing or
+    dividing them until the key comes.
 
     ## Instead
     Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,
@@ -427,7 +427,7 @@ def mps_daemon_not_told(step: Step) -> Iterator[Finding]:
 
 @check("GPU738", "unsafe-in-some-order", Severity.WARNING, family=Family.STEP)
 def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
-    """In some order of syncs nodes name what is not there, get a taint twice, or are too few for what is guaranteed.
+    """In some order of syncs nodes name a missing entry, get a taint twice, or are too few for the guarantees.
 
     ## Why
     Labels of nodes and the files that they name are synced by themselves. With Argo CD and `approval: automatic` both
@@ -439,18 +439,18 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     configuration when it starts again (`Get` there), and the node hands out GPUs as if nothing shared or divided them:
     `gpuplan diff -o json` calls that `early-unshared`.
 
-    Where nodes go to another pool and both have a taint of one key and effect, Node Feature Discovery must not see both
-    rules match: it notes the taints in an annotation that it then cannot read (`setTaints` in
-    `pkg/nfd-master/nfd-master.go` of kubernetes-sigs/node-feature-discovery), and changes no taint of the node any
-    more. The folder that lets the nodes go comes first.
+    If nodes move to a pool whose taint has the same key and effect, Node Feature Discovery must not see both rules
+    match. It writes the taints into an annotation that it then cannot read, and changes no taint of the node any more
+    (`setTaints` in `pkg/nfd-master/nfd-master.go` of kubernetes-sigs/node-feature-discovery). Sync the folder of the
+    old pool first.
 
     Where two pools swap nodes, one of them may have lost its own before it has the other's: quotas admit pods that find
     no place.
 
     `gpuplan validate --against` judges every order: the operator's files as one, each pool's labels as one, each of
-    them synced or not. What is wrong in some order is said by the rule that is about it (GPU700, GPU701, GPU702,
-    GPU728, GPU729), and by this one where there is none. Flux waits for the operator, and where a person approves a
-    pool's labels, the order is that person's: `gpuplan diff` says which one is safe.
+    them synced or not. The rule about a fault reports it (GPU700, GPU701, GPU702, GPU728, GPU729). This rule reports
+    faults without a rule of their own. Flux waits for the operator, and where a person approves a pool's labels, the
+    order is that person's: `gpuplan diff` says which one is safe.
 
     ## Instead
     Write the layout, or what gives nodes another key, in a commit before the one that moves nodes to it. Or have

@@ -59,7 +59,7 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
             yield Finding(
                 _place(step, tenant),
                 f"tenant `{tenant.name}` loses {count(len(gone[tenant.name]), 'queue')} while work may be there",
-                label="what waits there is never placed",
+                label="waiting work is never placed",
                 notes=(f"removed: {listing(gone[tenant.name])}", *_gone(step, tenant), *pods_note(there)),
                 help="let what is queued end first, and say so: `# gpuplan: ignore[GPU703] REASON`",
                 severity=Severity.WARNING,
@@ -153,7 +153,7 @@ def guarantee_below_use(step: Step) -> Iterator[Finding]:
                     f"tenant `{tenant.name}` uses {number(used)} `{new.unit.name}` of pool `{new.pool.name}`, and "
                     f"{number(new.guaranteed)} are guaranteed from now on",
                     label=f"it was {number(old.guaranteed)}",
-                    notes=(source, "what is beyond the guarantee may be evicted for others"),
+                    notes=(source, "units beyond the guarantee may be evicted for others"),
                     help=f"guarantee {number(used)}, or make its workloads smaller first",
                 )
 

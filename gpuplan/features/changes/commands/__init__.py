@@ -30,8 +30,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 @verb("diffing")
 @click.argument("span", metavar="[REV..REV]", default="", callback=refuse_clusters)
 @against_option(
-    "Compare the files as they lie there with this revision, or with the platform or the `out/` in this folder"
-    " [default: HEAD]"
+    "Compare the working tree with this revision, or with the platform or the `out/` in this folder [default: HEAD]"
 )
 @cluster_option
 @option(
@@ -40,28 +39,29 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
     metavar="FILE",
     section="Input",
     help=(
-        "The cluster's pods, from `kubectl get pods -A -o json` (or yaml): a file, a folder of them, or - for stdin, "
-        "whatever else is in it; may be repeated. Those that hold what goes, or do not tolerate a new taint, are named."
+        "The cluster's pods, from `kubectl get pods -A -o json` (or yaml): a file, a folder of files, or - for "
+        "stdin; may be repeated. gpuplan names pods that hold removed units, or that do not tolerate a new taint."
     ),
 )
 @nodes_option
 @outputs_option(
     FORMATS,
-    f"How it is written: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the terminal"
-    " keeps its own",
+    f"The format: {', '.join(FORMATS)} (`gpuplan schema diff`). With =FILE it goes to a file, and the "
+    "terminal still shows the default format",
 )
 @option(
     "--fail-on",
     type=click.Choice(CLASSES),
     metavar="CLASS",
     section="Output",
-    help="End with 1 only when something changes that is of this class or worse.",
+    help="End with 1 only if a change is of this class or a more severe class.",
 )
 def diff() -> None:
     """Show what a change disturbs, and how to undo it.
 
-    Each change has a class, least first: none, metadata, quota, plugin-restart, admission, taint, preemption-order,
-    repartition, recreate, two-step, destructive. Revisions are read from Git; the files stay as they are.
+    Each change has a class, from mild to severe: none, metadata, quota, plugin-restart, admission, taint,
+    preemption-order, repartition, recreate, two-step, destructive. gpuplan reads revisions from Git, and does not
+    change your files.
 
     \b
     Exit codes: 0  nothing differs, or nothing as bad as --fail-on
@@ -79,21 +79,21 @@ def diff() -> None:
 
 @verb("retaining")
 @cluster_option
-@against_option("What the cluster is at: a Git revision, or a folder with a platform", "HEAD")
+@against_option("The state of the cluster: a Git revision, or a folder with a platform", "HEAD")
 @nodes_option
 @option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
 @option(
     "--prune",
     is_flag=True,
     section="Mode",
-    help="Delete documents that nothing at REV names, no node needs and nobody edited; without --write, say which, and"
-    " what to look at in the cluster first.",
+    help="Delete documents that nothing at REV names, no node needs and nobody edited; without --write, list them, "
+    "and what to check in the cluster first.",
 )
 @option(
     "--without-evidence",
     is_flag=True,
     section="Mode",
-    help="Let --prune --write delete what nodes may still name, as far as --nodes would show it, and queues.",
+    help="Let --prune --write delete queues, and documents that nodes may still name, without --nodes.",
 )
 def retain() -> None:
     """Keep definitions that nodes or queues still use after a change.
@@ -101,13 +101,13 @@ def retain() -> None:
     `gpuplan build --retain` and `gpuplan rollout` do this for you. You need this command to see what a change would
     drop, to write it without a build, and to delete old documents with --prune.
 
-    Nodes go on naming a MIG layout, or a configuration of the device plugin, until a person lets the change reach them,
-    and Kueue holds on to queues in use. What the working tree does not define any more is kept as documents of the kind
-    Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
+    Nodes name a MIG layout, or a configuration of the device plugin, until a person syncs the change, and Kueue keeps
+    queues in use. gpuplan keeps definitions that the working tree has removed, as documents of the kind Retained. Each
+    document says until when. The exit code is 1 if documents are missing and you do not use --write.
 
-    Policies do not say what nodes still name. So --prune --write wants --nodes, and deletes what none of them needs.
-    Queues of Kueue go where the same files list them and show that nothing uses them; else they stay, with what to look
-    at. With --without-evidence all go.
+    Policies do not list the names on nodes. Therefore --prune --write needs --nodes, and deletes documents that no node
+    needs. It deletes queues of Kueue only if the same files list the queues as unused; otherwise it says what to check.
+    With --without-evidence it deletes all of them.
 
     \b
       gpuplan retain                   # what would be missing after this change?
@@ -125,7 +125,7 @@ def retain() -> None:
     default="",
     metavar="SHARING",
     section="Input",
-    help="A MIG layout, exclusive, time-slicing=N or mps=N [default: that of the rollout under way].",
+    help="A MIG layout, exclusive, time-slicing=N or mps=N [default: the sharing of the current rollout].",
 )
 @option("--back", is_flag=True, section="Input", help="Take nodes back to the pool's own sharing.")
 @option(
@@ -133,30 +133,36 @@ def retain() -> None:
     multiple=True,
     metavar="FILE",
     section="Input",
-    help="Nodes as `kubectl get nodes -o json` (or yaml) lists them, whatever else is in it, or a name a line: a file,"
-    " a folder of them, or - for stdin; may be repeated [default: the pool's names].",
+    help="Nodes, from `kubectl get nodes -o json` (or yaml), or one name a line: a file, a folder of files, or - "
+    "for stdin; may be repeated [default: the pool's names].",
 )
-@option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="How many nodes go together at most.")
+@option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="The most nodes of a step.")
 @option(
     "--max-unavailable",
     default="",
     metavar="N|P%",
     callback=_check_share,
     section="Input",
-    help="How many nodes may be away at once, in place of the pool's own `disruption.maxUnavailable`.",
+    help="The most nodes that are away at once, instead of the pool's `disruption.maxUnavailable`.",
 )
 @cluster_option
-@option("--write", is_flag=True, section="Mode", help="Write the next step into the overlay; the one after it later.")
+@option(
+    "--write",
+    is_flag=True,
+    section="Mode",
+    help="Write the next step into the overlay; run it again for the step after it.",
+)
 @format_option("table", "markdown", "json", help="For people, for a merge request, or for programs")
 def rollout() -> None:
     """Plan how a pool changes its sharing, node by node.
 
-    Each step is a small commit: which nodes, what to do before, the overlay to write, what to wait for. While its nodes
-    are away, the others have what tenants are guaranteed. Where no order keeps that, none is shown, and the reason is.
+    Each step is a small commit: its nodes, the preparation, the overlay to write, and the wait after it. While the
+    nodes of a step are away, the other nodes can serve all guarantees. If no order can do this, gpuplan shows the
+    reason instead.
 
-    --write ends with 0 when a step was written, or when nothing is left to do. Otherwise nothing was written: 1 where
-    no order is safe, the policies have errors, the step before is not committed yet, or nodes of --nodes still name
-    what the step would drop; 2 where a file of your own has to be changed by hand.
+    --write ends with 0 if it wrote a step, or if the rollout is finished. Otherwise it writes nothing. It ends with 1
+    if no order is safe, the policies have errors, the last step is not committed, or nodes of --nodes still name an
+    entry that the step would remove. It ends with 2 if you have to change a file of your own by hand.
 
     A rollout keeps the old layout defined by itself. You need `gpuplan retain` only if you change the sharing of all
     nodes at once in the policies.

@@ -112,7 +112,7 @@ def notes(diff: Diff) -> Iterator[str]:
     if diff.skipped:
         yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
     elif _has_errors(diff):
-        yield "what has errors is left out"
+        yield "parts with errors are not compared"
 
 
 def _has_errors(diff: Diff) -> bool:

@@ -90,7 +90,7 @@ def quota_beside_queues(files: HandFiles) -> Iterator[Finding]:
                     quota.place("spec", "hard", key).key,
                     f"{quota.title} counts `{key}` beside the queues of tenant `{tenant.name}`",
                     label="refuses pods one by one",
-                    notes=("of two gangs each may get a part of its pods, and both wait for ever",),
+                    notes=("two gangs may each get a part of their pods, and wait for ever",),
                     help="remove it, and write a `limit` or a `split` in the tenant's quota",
                 )
 

@@ -209,7 +209,7 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
             paths, folder, help_ = [item.path for item in folders], adding[0], "remove it from one of them"
             if "/" in folder.path and any(component.part is None for component in folder.components):
                 stage = folder.path.partition("/")[0]
-                others = f"that of another folder of `{stage}`, or to `workloads/`"
+                others = f"the Component of another folder of `{stage}`, or to `workloads/`"
                 help_ = f"move it to the Component `{folder.path}/`, to {others}"
             yield Finding(
                 patched.place(adding[0], identity, "metadata", "name"),
@@ -390,7 +390,7 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
                     place(field, key),
                     f"generated {identity} {'loses' if key not in new else 'gets other'} `{key}`",
                     label=f"`{key}` is not what the policy says",
-                    notes=("what a tenant may use follows from the policy",),
+                    notes=("the policy decides on a tenant's units",),
                     help="change the tenant instead",
                 )
 

@@ -18,23 +18,23 @@ FORMATS = ("table", "markdown", "json")
     default="",
     metavar="NAME",
     section="Selection",
-    help="The cluster that the dump is of [default: the only one, or as gpuplan's own objects in the dump say].",
+    help="The cluster of the dump [default: the only cluster, or the name in gpuplan's own objects of the dump].",
 )
 @options.kustomize_option
 @options.outputs_option(
     FORMATS,
-    f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
-    " keeps its own",
+    f"The format: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the "
+    "terminal still shows the default format",
 )
 @options.strictness_option
 def drift() -> None:
     """List where the cluster differs from the policies.
 
-    DUMP is what `kubectl get -o yaml` printed; folders are read whole, and - is stdin. gpuplan never talks to a
-    cluster. Each field that gpuplan writes is compared, as server-side apply would: with who changed it (where the dump
-    was made with `--show-managed-fields`), the line of the policy that it comes from, and what the next sync does about
-    it. If the dump has a list of a kind, objects that are not in the list count as missing. Objects of others are
-    findings only if they act against the policies (GPU816).
+    DUMP is the output of `kubectl get -o yaml`: a file, a folder, or - for stdin. gpuplan connects to no cluster. It
+    compares each field that it writes, by the rules of server-side apply. A difference shows the line of the policy,
+    the effect of the next sync, and who changed the field, if the dump was made with `--show-managed-fields`. If the
+    dump has a list of a kind, objects that are not in the list count as missing. Objects of others are ignored, but
+    gpuplan reports objects that act against the policies (GPU816).
 
     \b
     Exit codes: 0  nothing differs
@@ -56,7 +56,7 @@ def drift() -> None:
     default="",
     metavar="NAME",
     section="Input",
-    help="What the cluster is called [default: as gpuplan's own objects in the dump say].",
+    help="The cluster's name [default: the name in gpuplan's own objects of the dump].",
 )
 @option("--commands", is_flag=True, section="Mode", help="Print the commands of kubectl that collect a dump, and end.")
 @option("--dry-run", is_flag=True, section="Mode", help="Print the policies, and write nothing.")
@@ -64,15 +64,16 @@ def drift() -> None:
     "--merge",
     is_flag=True,
     section="Mode",
-    help="Add what the cluster's policies lack; none that are there are changed.",
+    help="Add missing policies of the cluster; existing policies do not change.",
 )
 @options.findings_option
 def import_() -> None:
     """Write policies from what a cluster runs.
 
-    DUMP is what `kubectl get -o yaml` printed, or files from Git: nodes, the objects and files of the GPU Operator,
-    quotas, queues, members and work; folders are read whole, and - is stdin. gpuplan never talks to a cluster, and
-    drops Secrets as it reads. What no policy can say is a finding at its place, and a comment in the policy beside.
+    DUMP is the output of `kubectl get -o yaml`, or files from Git: a file, a folder, or - for stdin. It has nodes, the
+    objects and files of the GPU Operator, quotas, queues, members and work. gpuplan connects to no cluster, and ignores
+    Secrets. If a policy cannot express a value, gpuplan reports the value at its line, and writes a comment into the
+    policy.
 
     \b
       gpuplan import --commands                 # what to collect

@@ -42,7 +42,7 @@ def opponents(
 
 
 def _said_by(tenant: Tenant) -> tuple[Label, ...]:
-    return (Label(tenant.at, "what the tenant may have is said here"),)
+    return (Label(tenant.at, "the tenant's quotas are here"),)
 
 
 class _Around(NamedTuple):

@@ -431,7 +431,11 @@ class Layouts:
         division = divide_instances(found, use.gpu) if found and is_even else None
         is_usable = division is not None and not division.fault
         if not is_known:
-            label = "what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into"
+            label = (
+                "gpuplan uses the partitions that they publish"
+                if is_usable
+                else "nothing says what it divides GPUs into"
+            )
             self._reports.say("entry-in-no-file", use.at, f"Pool {use.pool}", label=label, use=use)
         file = use.at.locate().file.path
         return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None

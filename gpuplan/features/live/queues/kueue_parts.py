@@ -225,7 +225,7 @@ _TAKEN = "the sync takes the field from whoever set it"
 _LOST: Mapping[str, tuple[object, str]] = {
     "admissionChecks": ([], f"work starts when these checks have passed, and without them where {_TAKEN}"),
     "admissionChecksStrategy": ({}, f"work starts when these checks have passed, and without them where {_TAKEN}"),
-    "admissionScope": ({}, f"what teams used before counts for them, and does not where {_TAKEN}"),
+    "admissionScope": ({}, f"earlier use of teams counts, and does not where {_TAKEN}"),
     "queueingStrategy": ("BestEffortFIFO", "work that fits is now admitted before older work that does not"),
     "stopPolicy": ("None", f"it is stopped, and admits work where {_TAKEN}"),
 }
@@ -253,7 +253,7 @@ def tell_settings(holder: Item, reports: Reports, *, will_evict: bool | None) ->
     if (inside(found, "borrowWithinCohort").get("policy") or "Never") != "Never":
         changes["borrowWithinCohort"] = "a borrower evicts others for its fair share alone"
     if within not in ("Never", "LowerPriority"):
-        changes["withinClusterQueue"] = "of one team only work of a lower class is evicted"
+        changes["withinClusterQueue"] = "within a team only work of a lower class is evicted"
     elif within == "LowerPriority" and will_evict is False:
         changes["withinClusterQueue"] = "no priority class of the policies evicts another"
     elif within == "Never" and will_evict:

@@ -72,14 +72,14 @@ class _Objective(click.Choice[str]):
     metavar="NAME",
     section="Selection",
     shell_complete=completing(pool_names),
-    help="Only this pool; may be repeated [default: all whose GPUs can be cut].",
+    help="Only this pool; may be repeated [default: all pools whose GPUs can be partitioned].",
 )
 @option(
     "--objective",
     type=_Objective(OBJECTIVES),
     default="gpus",
     section="Input",
-    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
+    help="The goal: fewest GPUs, fewest repartitioned nodes, or lowest price [default: gpus].",
 )
 @option(
     "--basis",
@@ -96,7 +96,7 @@ class _Objective(click.Choice[str]):
     callback=_read_percentile,
     metavar="NUMBER",
     section="Input",
-    help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",
+    help=f"Plan for this percentile of measured use [default: {PERCENTILE:g}].",
 )
 @option(
     "--margin",
@@ -104,13 +104,13 @@ class _Objective(click.Choice[str]):
     metavar="PERCENT",
     section="Input",
     callback=_read_margin,
-    help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
+    help=f"Add this much to the percentile of measured use [default: {MARGIN}].",
 )
 @option(
     "--may-cut-guarantees",
     is_flag=True,
     section="Input",
-    help="Guarantees go down to what the demand asks for, of teams that are in it [default: they stay].",
+    help="Lower the guarantees of teams in the demand to their demand [default: keep guarantees].",
 )
 @option(
     "--keep",
@@ -118,16 +118,18 @@ class _Objective(click.Choice[str]):
     metavar="POOL|LAYOUT",
     section="Input",
     shell_complete=completing(pool_names),
-    help="Leave this pool, or the pools with this layout, cut as they are; may be repeated.",
+    help="Do not repartition this pool, or the pools with this layout; may be repeated.",
 )
-@option("--most-layouts", type=click.IntRange(min=1), metavar="N", section="Input", help="No more layouts than these.")
+@option(
+    "--most-layouts", type=click.IntRange(min=1), metavar="N", section="Input", help="The most layouts of an answer."
+)
 @option(
     "--nodes-at-most",
     multiple=True,
     metavar="MODEL=N",
     section="Input",
     callback=_read_most,
-    help="How many nodes of a GPU model there may be; may be repeated [default: those that there are].",
+    help="The most nodes of a GPU model; may be repeated [default: the existing nodes].",
 )
 @option(
     "--alternative",
@@ -141,7 +143,7 @@ class _Objective(click.Choice[str]):
     "--queries",
     is_flag=True,
     section="Mode",
-    help="Print the command that asks Prometheus for what pods use, as a demand, and end.",
+    help="Print the command that asks Prometheus for the use of pods, as a demand, and end.",
 )
 @format_option(
     "table", "json", "markdown", "diff", help="For people, for programs, for a merge request, or as a patch of files"
@@ -149,12 +151,13 @@ class _Objective(click.Choice[str]):
 def pack() -> None:
     """Compute how to partition the GPUs for a demand.
 
-    DEMAND is `Demand` documents or tables: what teams need at once. Without, it is what the quotas of the platform
-    guarantee. The answer says which pools there are, how their GPUs are cut and who gets what of them, why it cannot
-    be less, and what the change disturbs; every number is that of the policies that it makes. Nodes stay in their
-    pools as far as they can.
+    DEMAND is `Demand` documents or tables with the units that teams need at once. Without DEMAND, gpuplan takes the
+    guarantees of the platform's quotas. The answer lists pools, their layouts and each team's units, the reason why
+    fewer are not enough, and the effects of the change. All numbers come from the policies of the answer. Nodes stay in
+    their pools if possible.
 
-    It ends with 1 where the demand is not met, or no policies can be made of the answer; then nothing is written.
+    The exit code is 1 if the answer does not meet the demand, or cannot be written as policies. gpuplan then writes
+    nothing.
 
     \b
       gpuplan pack -c prod                        # are the quotas cut well?

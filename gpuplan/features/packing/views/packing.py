@@ -179,9 +179,9 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
 
 
 _BASES: Final = {
-    Basis.GUARANTEED: "what the quotas guarantee",
-    Basis.LIMIT: "what the quotas allow",
-    Basis.WORKLOADS: "what the workloads run, else what the quotas guarantee",
+    Basis.GUARANTEED: "the guarantees of the quotas",
+    Basis.LIMIT: "the limits of the quotas",
+    Basis.WORKLOADS: "the workloads, else the guarantees of the quotas",
 }
 
 
@@ -196,7 +196,9 @@ def bound_text(packing: Packing, variant: Variant) -> str:
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
         case Proof.NONE:
-            return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
+            return (
+                f"no answer can take less than {least}; an answer in between may exist, since the solver stopped early"
+            )
 
 
 _UNITS: Final = {

@@ -31,13 +31,13 @@ from gpuplan.terminal.verbs import option, verb
     type=click.IntRange(0, 65535),
     metavar="[PORT]",
     section="Output",
-    help="Show the page at a port of this machine alone, and follow changes of the files, until Ctrl+C.",
+    help="Show the page at a port of this machine only, and update it with the files, until Ctrl+C.",
 )
 def report() -> None:
     """Draw the platform as one HTML page.
 
-    It needs no network and no script: pools with their nodes and GPUs to scale, who is guaranteed what, what is free,
-    who evicts whom, what it costs, and findings. Of policies with errors it shows what could be planned.
+    The page needs no network and no script. It draws pools with their nodes and GPUs to scale, and lists guarantees,
+    free units, evictions, costs, and findings. If policies have errors, it shows the parts without errors.
 
     \b
     Exit codes: 0  written

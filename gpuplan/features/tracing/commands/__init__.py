@@ -12,7 +12,7 @@ from gpuplan.terminal.verbs import format_option, verb
 @click.argument("target")
 @click.argument("path", default="")
 @cluster_option
-@format_option("table", "json", "yaml", help="A table for people, or the contract of `gpuplan schema trace`")
+@format_option("table", "json", "yaml", help="A table, or data of `gpuplan schema trace`")
 def trace() -> None:
     """Show where a value comes from, or what depends on a line.
 

@@ -75,7 +75,8 @@ def test_the_patch_says_what_would_be_applied() -> None:
 
 def test_the_header_says_how_to_see_that_it_is_merged() -> None:
     text = texts(a_handed_over(more="clusterPolicy: gpus, namespace: nvidia"))["merge-into-values.yaml"]
-    assert "# Nothing applies this file. Whoever installs the GPU Operator from its chart merges it there,\n" in text
+    merged = "An owner that installs the GPU Operator from its chart merges it there,\n"
+    assert f"# Nothing applies this file. {merged}" in text
     assert (
         "#   kubectl patch clusterpolicies.nvidia.com gpus --type merge --dry-run=server "
         "--patch-file merge-into-cluster-policy.yaml\n" in text

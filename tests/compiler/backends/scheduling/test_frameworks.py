@@ -204,8 +204,8 @@ def work(kind: str, *owners: dict[str, Any], suspend: bool | None = True) -> dic
 
 
 HELD = sorted(kind.value for kind in Framework if frameworks()[kind.value].suspend)
-STOPPED = "work that runs is suspended by Kueue alone; delete it to stop it"
-STARTED = "the work must be suspended until Kueue starts it; its webhook suspends what it is told of"
+STOPPED = "only Kueue may suspend running work; delete the work to stop it"
+STARTED = "the work must be suspended until Kueue starts it; its webhook suspends the kinds that it manages"
 
 
 def judge_work(new: dict[str, Any], old: dict[str, Any] | None = None, user: str = "jane") -> list[str]:

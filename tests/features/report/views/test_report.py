@@ -210,7 +210,7 @@ def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
 
     assert wrong_values(Page(text).values, documents) == []
     assert (text.count("Before: GPUs"), text.count("After: GPUs")) == (1, 1)
-    assert "two-step</dt><dd>in one step it fails or sticks" in text
+    assert "two-step</dt><dd>in one step the change fails or hangs" in text
     assert "layout <code>seven-small</code> is edited" in text
 
 

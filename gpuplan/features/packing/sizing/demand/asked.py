@@ -91,7 +91,7 @@ def _no_demand(document: Document) -> Diagnostic:
         document.origin / "kind" if document.kind else document.origin,
         f"document {said}, and no `Demand`",
         label="not demand",
-        notes=("what the platform grants is demand as well: it is read where no file is given",),
+        notes=("gpuplan reads the platform's grants as demand if you name no file",),
         help="remove it, or write `kind: Demand`",
     )
     return NO_DEMAND.report(finding)

@@ -8,7 +8,7 @@ from typing import Final
 from gpuplan.compiler.base.values import NamedTuple
 
 PATCH: Final = "docs/how-to/patch-what-gpuplan-writes.md"
-WORKLOAD: Final = "docs/how-to/run-a-workload.md"
+WORKLOAD: Final = "docs/how-to/configure-a-workload.md"
 
 
 class Said(NamedTuple):
@@ -32,12 +32,11 @@ _BY_LOAD: Final = Said(
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
-    "docs/how-to/run-a-workload.md",
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`", WORKLOAD
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
-_BY_CHECKPOINT: Final = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", "docs/how-to/run-a-workload.md")
-_BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
+_BY_CHECKPOINT: Final = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", WORKLOAD)
+_BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", WORKLOAD)
 _BY_WORKSPACE: Final = Said(
     "by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`", "docs/how-to/run-a-notebook.md"
 )

@@ -119,3 +119,11 @@ def test_links_are_told_from_other_text(tmp_path: Path) -> None:
     )
 
     assert linked(page) == {tmp_path / "a.md", tmp_path / "b/c.md"}
+
+
+def test_the_site_has_the_files_that_its_pages_load() -> None:
+    site = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+    loaded = [DOCS / name for name in (*site["extra_css"], *site["extra_javascript"])]
+
+    assert loaded
+    assert [path.name for path in loaded if not path.is_file()] == []

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from types import ModuleType
 
+import jsonschema_rs
 import pytest
+import yaml
+
+from gpuplan.terminal.options import GIVEN, KINDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -110,3 +116,17 @@ def test_the_security_page_says_what_the_project_says(generate: ModuleType) -> N
 
     assert generate.documents()["../SECURITY.md"] == page
     assert generate.with_contact(page, "security@example.com") != page
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *GIVEN])
+def test_the_example_of_a_kind_is_what_its_schema_says(generate: ModuleType, kind: str) -> None:
+    schema = json.loads((REPOSITORY / f"docs/schema/{kind}.json").read_text(encoding="utf-8"))
+
+    jsonschema_rs.validator_for(schema).validate(yaml.safe_load(generate.find_document(kind)))
+
+
+def test_each_heading_of_the_rules_has_some(generate: ModuleType) -> None:
+    page = generate.documents()["rules/index.md"]
+    headings = yaml.safe_load((REPOSITORY / "tools/rules.yaml").read_text(encoding="utf-8"))
+
+    assert re.findall("^## (.*)\n\n.*\n.*\n", page, re.MULTILINE) == list(headings.values())

@@ -31,6 +31,7 @@ def test_a_rule_page_holds_its_docs_and_an_example() -> None:
         "## Instead",
         "## Example",
         "## Exceptions",
+        "## See also",
     ]
     assert "Reported:\n\n```yaml\na: 1\n```\n\nFine:\n\n```yaml\na: 2\n```\n" in page
 
@@ -44,9 +45,18 @@ def test_an_example_that_holds_a_fence_does_not_end_its_block() -> None:
 
 
 def test_the_list_of_rules_links_to_their_pages() -> None:
-    assert rules_document((DOES_NOT_FIT, SHORT_LIMIT)).splitlines()[-1] == (
+    page = rules_document((DOES_NOT_FIT, SHORT_LIMIT), {"GPU200": "MIG layouts", "GPU400": "Quotas"})
+
+    assert page.splitlines()[-1] == (
         "| [GPU401](GPU401.md) | limit-below-guarantee | warning | A limit is below the guarantee. |"
     )
+    assert re.findall("^## (.*)", page, re.MULTILINE) == ["MIG layouts", "Quotas"]
+
+
+def test_a_rule_leads_to_those_beside_it_and_to_all() -> None:
+    page = rule_document(DOES_NOT_FIT, Example(), [SHORT_LIMIT])
+
+    assert page.endswith("- [GPU401 limit-below-guarantee](GPU401.md)\n- [All rules](index.md)\n")
 
 
 def test_the_command_line_page_has_every_verb() -> None:
@@ -71,10 +81,19 @@ def anchors(page: str) -> set[str]:
 def test_links_between_fields_lead_somewhere(kind: str) -> None:
     field = find_field(kind)
     assert field is not None
-    page = fields_document(field)
+    page = fields_document(field, "")
 
     assert links(page)
     assert links(page) <= anchors(page)
+
+
+def test_a_field_leads_to_the_rule_that_checks_it() -> None:
+    field = find_field("MigLayout")
+    assert field is not None
+    page = fields_document(field, "kind: MigLayout\n")
+
+    assert page.index("```yaml\nkind: MigLayout\n```") < page.index("**`apiVersion`**")
+    assert "Checked by [GPU102](../rules/GPU102.md)." in page
 
 
 def test_links_between_models_lead_somewhere() -> None:

@@ -16,7 +16,6 @@ import yaml
 from gpuplan.cli.main import main as gpuplan
 from gpuplan.cli.views.operands import operands_document
 from gpuplan.cli.views.reference import (
-    Example,
     catalog_document,
     cli_document,
     fields_document,
@@ -71,8 +70,8 @@ def documents() -> dict[str, str]:
         **{
             f"rules/{rule.code}.md": rule_document(
                 rule,
-                find_example(ROOT / "tests/checks" / rule.code),
-                (*rules[max(0, index - 1) : index], *rules[index + 1 : index + 2]),
+                *find_example(ROOT / "tests/checks" / rule.code),
+                near=(*rules[max(0, index - 1) : index], *rules[index + 1 : index + 2]),
             )
             for index, rule in enumerate(rules)
         },
@@ -137,10 +136,10 @@ def find_document(kind: str) -> str:
     return next(found[0] for path in places if (found := whole.search(path.read_text(encoding="utf-8"))))
 
 
-def find_example(cases: Path) -> Example:
+def find_example(cases: Path) -> tuple[str, str]:
     """A rule's first failing case with its messages, and its nearest legal neighbour: the first that is fine."""
     refused, accepted = (_DETAILS.sub("", _first(cases, pattern)) for pattern in ("fail-*", "ok-*"))
-    return Example(refused, _EXPECTATION.sub("", accepted))
+    return refused, _EXPECTATION.sub("", accepted)
 
 
 def _first(cases: Path, pattern: str) -> str:

@@ -11,7 +11,6 @@ import click
 from gpuplan.cli.views.explain import facts_of, field_name, how_to_ignore, meaning
 from gpuplan.compiler.base.diagnostics import Rule
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.frameworks import Framework, Held, frameworks
@@ -26,23 +25,17 @@ _HELP_WIDTH = 80
 _CODE = regex(r"\bGPU\d{3}\b")
 
 
-class Example(Value):
-    """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
-
-    refused: str = ""
-    accepted: str = ""
-
-
 # --- Rules -------------------------------------------------------------------------------------------------------
 
 
-def rule_document(rule: Rule, example: Example, near: Sequence[Rule] = ()) -> str:
-    """Return a rule's page: its meaning, the reason, the alternative, an example, and the rules with codes ``near``."""
+def rule_document(rule: Rule, refused: str = "", accepted: str = "", near: Sequence[Rule] = ()) -> str:
+    """Return a rule's page: its meaning, the reason, the alternative, an example, and the rules with codes ``near``.
+
+    The example is a policy that breaks the rule, and the nearest one that does not; either may be empty.
+    """
     parts = [f"# {rule.code} {rule.name}", f"*{rule.severity.value.capitalize()}.*", rule.docs.strip()]
-    if example.refused:
-        parts += ["## Example", f"Reported:\n\n{fenced(example.refused, 'yaml')}"]
-    if example.refused and example.accepted:
-        parts.append(f"Fine:\n\n{fenced(example.accepted, 'yaml')}")
+    shown = (("## Example\n\nReported", refused), ("Fine", refused and accepted))
+    parts += [f"{title}:\n\n{fenced(text, 'yaml')}" for title, text in shown if text]
     links = "".join(f"- [{other.code} {other.name}]({other.code}.md)\n" for other in near)
     more = f"`gpuplan explain {rule.code}` prints this page.\n\n{links}- [All rules](index.md)"
     return NOTICE + "\n\n".join([*parts, "## Exceptions", how_to_ignore(rule), "## See also", more]) + "\n"

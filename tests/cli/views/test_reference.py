@@ -8,14 +8,7 @@ import click
 import pytest
 
 from gpuplan.cli.main import main
-from gpuplan.cli.views.reference import (
-    Example,
-    catalog_document,
-    cli_document,
-    fields_document,
-    rule_document,
-    rules_document,
-)
+from gpuplan.cli.views.reference import catalog_document, cli_document, fields_document, rule_document, rules_document
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.policy.fields import find_field
 from gpuplan.terminal.options import KINDS
@@ -23,7 +16,7 @@ from tests.terminal.builders import DOES_NOT_FIT, SHORT_LIMIT
 
 
 def test_a_rule_page_holds_its_docs_and_an_example() -> None:
-    page = rule_document(DOES_NOT_FIT, Example("a: 1\n", "a: 2\n"))
+    page = rule_document(DOES_NOT_FIT, "a: 1\n", "a: 2\n")
 
     assert re.findall("^#+ .*", page, re.MULTILINE) == [
         "# GPU203 layout-does-not-fit",
@@ -37,11 +30,11 @@ def test_a_rule_page_holds_its_docs_and_an_example() -> None:
 
 
 def test_a_rule_without_cases_has_no_empty_example() -> None:
-    assert "## Example" not in rule_document(DOES_NOT_FIT, Example())
+    assert "## Example" not in rule_document(DOES_NOT_FIT)
 
 
 def test_an_example_that_holds_a_fence_does_not_end_its_block() -> None:
-    assert "````yaml\na: '```'\n````\n" in rule_document(DOES_NOT_FIT, Example("a: '```'\n"))
+    assert "````yaml\na: '```'\n````\n" in rule_document(DOES_NOT_FIT, "a: '```'\n")
 
 
 def test_the_list_of_rules_links_to_their_pages() -> None:
@@ -54,7 +47,7 @@ def test_the_list_of_rules_links_to_their_pages() -> None:
 
 
 def test_a_rule_leads_to_those_beside_it_and_to_all() -> None:
-    page = rule_document(DOES_NOT_FIT, Example(), [SHORT_LIMIT])
+    page = rule_document(DOES_NOT_FIT, near=[SHORT_LIMIT])
 
     assert page.endswith("- [GPU401 limit-below-guarantee](GPU401.md)\n- [All rules](index.md)\n")
 

@@ -32,6 +32,8 @@ LONGEST = 12
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)")
 _ANCHOR = re.compile(r"\[[^\]]*\]\(([^)#:\s]*)#([^)\s]+)\)")
 
+_NAMED = re.compile(r"(?<![\w/])docs/(?:how-to|explanation)/[\w-]+\.md")
+
 
 def linked(page: Path) -> set[Path]:
     """The pages that a page's text leads to."""
@@ -127,3 +129,11 @@ def test_the_site_has_the_files_that_its_pages_load() -> None:
 
     assert loaded
     assert [path.name for path in loaded if not path.is_file()] == []
+
+
+def test_pages_that_findings_and_help_name_are_there() -> None:
+    sources = [path for path in (REPOSITORY / "gpuplan").rglob("*") if path.suffix in (".py", ".md", ".yaml", ".j2")]
+    named = {name for path in sources for name in _NAMED.findall(path.read_text(encoding="utf-8"))}
+
+    assert len(named) > 10
+    assert {name for name in named if not (REPOSITORY / name).is_file()} == set()

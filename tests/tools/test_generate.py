@@ -130,3 +130,6 @@ def test_each_heading_of_the_rules_has_some(generate: ModuleType) -> None:
     headings = yaml.safe_load((REPOSITORY / "tools/rules.yaml").read_text(encoding="utf-8"))
 
     assert re.findall("^## (.*)\n\n.*\n.*\n", page, re.MULTILINE) == list(headings.values())
+    assert set(re.findall(r"^\| \[(GPU\d+)\]", page, re.MULTILINE)) == {
+        path.stem for path in (REPOSITORY / "docs/rules").glob("GPU*")
+    }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import pairwise
 
 import click
 
@@ -43,9 +42,9 @@ def rule_document(rule: Rule, refused: str = "", accepted: str = "", near: Seque
 
 def rules_document(rules: Sequence[Rule], headings: Mapping[str, str]) -> str:
     """Return the list of all rules, below ``headings``: each by the first code of its group."""
-    starts = sorted(headings)
     parts = ["# Rules", "Every finding carries its rule's code. A code is never used again for something else."]
-    for start, group in groupby(rules, lambda rule: starts[bisect(starts, rule.code) - 1]):
+    for start, end in pairwise((*headings, "GPUX")):
+        group = [rule for rule in rules if start <= rule.code < end]
         rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in group]
         parts.append(f"## {headings[start]}\n\n{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}".rstrip())
     return NOTICE + "\n\n".join(parts) + "\n"
@@ -56,20 +55,14 @@ def rules_document(rules: Sequence[Rule], headings: Mapping[str, str]) -> str:
 
 def cli_document(group: click.Group) -> str:
     """Return the text of `--help`, for the command and for each verb."""
-    root = click.Context(group, info_name="gpuplan", **group.context_settings)
-    parts = [f"# Command line\n\n{fenced(_help(group, root), 'text')}"]
+    root = click.Context(group, info_name="gpuplan", terminal_width=_HELP_WIDTH, **group.context_settings)
+    parts = [f"# Command line\n\n{fenced(group.get_help(root), 'text')}"]
     for verb in group.list_commands(root):
         command = group.get_command(root, verb)
         if command is not None:
             context = click.Context(command, info_name=verb, parent=root, **command.context_settings)
-            parts.append(f"## gpuplan {verb}\n\n{fenced(_help(command, context), 'text')}")
+            parts.append(f"## gpuplan {verb}\n\n{fenced(command.get_help(context), 'text')}")
     return NOTICE + "\n\n".join(parts) + "\n"
-
-
-def _help(command: click.Command, context: click.Context) -> str:
-    formatter = click.HelpFormatter(width=_HELP_WIDTH)
-    command.format_help(context, formatter)
-    return formatter.getvalue()
 
 
 # --- Catalog -----------------------------------------------------------------------------------------------------

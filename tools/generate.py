@@ -16,7 +16,6 @@ import yaml
 from gpuplan.cli.main import main as gpuplan
 from gpuplan.cli.views.operands import operands_document
 from gpuplan.cli.views.reference import (
-    Example,
     catalog_document,
     cli_document,
     fields_document,
@@ -67,12 +66,20 @@ def documents() -> dict[str, str]:
         "schedulers.md": schedulers_document(),
         "explanation/running-work.md": running_work_document(),
         "explanation/what-rolls.md": operands_document(),
-        "rules/index.md": rules_document(rules),
+        "rules/index.md": rules_document(rules, yaml.safe_load((ROOT / "tools/rules.yaml").read_text("utf-8"))),
         **{
-            f"rules/{rule.code}.md": rule_document(rule, find_example(ROOT / "tests/checks" / rule.code))
-            for rule in rules
+            f"rules/{rule.code}.md": rule_document(
+                rule,
+                *find_example(ROOT / "tests/checks" / rule.code),
+                near=(*rules[max(0, index - 1) : index], *rules[index + 1 : index + 2]),
+            )
+            for index, rule in enumerate(rules)
         },
-        **{f"fields/{kind}.md": fields_document(field) for kind in (*KINDS, *GIVEN) if (field := find_field(kind))},
+        **{
+            f"fields/{kind}.md": fields_document(field, find_document(kind))
+            for kind in (*KINDS, *GIVEN)
+            if (field := find_field(kind))
+        },
         **{f"schema/{name}.json": schema_text(name) for name in SCHEMAS},
         **pictures(),
         SECURITY: with_doors(
@@ -118,10 +125,21 @@ def _source_of(module: str) -> str:
     return f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py"
 
 
-def find_example(cases: Path) -> Example:
+def find_document(kind: str) -> str:
+    """Find a document of the kind: the first of the example platform, else the first on a page of a guide."""
+    places = (
+        path
+        for pattern in ("policies/**/*.yaml", "overlays/*/*.yaml", "docs/how-to/*.md")
+        for path in sorted(ROOT.glob(pattern))
+    )
+    whole = re.compile(rf"^apiVersion: gpuplan\.dev/v1\nkind: {kind}\n.*?(?=^---$|^```$|\Z)", re.MULTILINE | re.DOTALL)
+    return next(found[0] for path in places if (found := whole.search(path.read_text(encoding="utf-8"))))
+
+
+def find_example(cases: Path) -> tuple[str, str]:
     """A rule's first failing case with its messages, and its nearest legal neighbour: the first that is fine."""
     refused, accepted = (_DETAILS.sub("", _first(cases, pattern)) for pattern in ("fail-*", "ok-*"))
-    return Example(refused, _EXPECTATION.sub("", accepted))
+    return refused, _EXPECTATION.sub("", accepted)
 
 
 def _first(cases: Path, pattern: str) -> str:

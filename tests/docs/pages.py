@@ -56,5 +56,11 @@ def prose_of(page: Path) -> str:
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site and GitHub spell them."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 def _options(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in shlex.split(text))}

@@ -1,4 +1,4 @@
-"""The folder that a page is followed in: empty for the tutorial, this repository's example platform for the others."""
+"""The folder that a page is followed in: empty for pages that begin with nothing, else with the example platform."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from tests.cli.runs import run
 from tests.docs.pages import DOCS, REPOSITORY
 
-TUTORIAL = DOCS / "tutorial.md"
+FROM_NOTHING = (DOCS / "start.md", DOCS / "tutorial.md")
 
 
 def prepare(page: Path, folder: Path) -> Path:
     """Make the folder; the example platform is in it built and as this gpuplan builds it."""
     folder.mkdir(parents=True)
-    if page != TUTORIAL:
+    if page not in FROM_NOTHING:
         for name in ("overlays", "policies"):
             shutil.copytree(REPOSITORY / name, folder / name)
         done = run("build", "--quiet", cwd=folder)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, anchors
 from tests.every import every
 
 GLOSSARY = DOCS / "glossary.md"
@@ -22,12 +21,6 @@ def others() -> str:
 
 
 ELSEWHERE = others()
-
-
-def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as the site and GitHub spell them."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def test_each_heading_explains_something() -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from types import ModuleType
 
+import jsonschema_rs
 import pytest
+import yaml
+
+from gpuplan.terminal.options import GIVEN, KINDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -48,7 +54,7 @@ def test_the_example_of_a_rule_is_its_first_case(generate: ModuleType, tmp_path:
 
     example = generate.find_example(tmp_path)
 
-    assert (example.refused, example.accepted) == ("first: 1 # error: GPU001 no\n", "fine: 1\n")
+    assert example == ("first: 1 # error: GPU001 no\n", "fine: 1\n")
 
 
 def test_an_example_shows_messages_and_not_what_else_a_case_states(generate: ModuleType, tmp_path: Path) -> None:
@@ -60,7 +66,7 @@ def test_an_example_shows_messages_and_not_what_else_a_case_states(generate: Mod
         "c: 3 # text\n"
     )
 
-    assert generate.find_example(tmp_path).refused == "a: 1 # error: GPU001 no; note: GPU002 so\nb: 2\nc: 3 # text\n"
+    assert generate.find_example(tmp_path)[0] == "a: 1 # error: GPU001 no; note: GPU002 so\nb: 2\nc: 3 # text\n"
 
 
 def test_a_case_of_several_files_names_them(generate: ModuleType, tmp_path: Path) -> None:
@@ -68,13 +74,13 @@ def test_a_case_of_several_files_names_them(generate: ModuleType, tmp_path: Path
     (tmp_path / "fail-a/policies/a.yaml").write_text("a: 1\n")
     (tmp_path / "fail-a/policies/b.yaml").write_text("b: 1\n")
 
-    assert generate.find_example(tmp_path).refused == "# policies/a.yaml\na: 1\n---\n# policies/b.yaml\nb: 1\n"
+    assert generate.find_example(tmp_path)[0] == "# policies/a.yaml\na: 1\n---\n# policies/b.yaml\nb: 1\n"
 
 
 def test_a_case_that_is_no_text_is_shown_as_far_as_it_goes(generate: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "fail-a.yaml").write_bytes(b"a: caf\xe9\x00\n")
 
-    assert generate.find_example(tmp_path).refused == "a: caf\ufffd\u2400\n"
+    assert generate.find_example(tmp_path)[0] == "a: caf\ufffd\u2400\n"
 
 
 def test_there_is_a_page_for_everything(generate: ModuleType) -> None:
@@ -110,3 +116,20 @@ def test_the_security_page_says_what_the_project_says(generate: ModuleType) -> N
 
     assert generate.documents()["../SECURITY.md"] == page
     assert generate.with_contact(page, "security@example.com") != page
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *GIVEN])
+def test_the_example_of_a_kind_is_what_its_schema_says(generate: ModuleType, kind: str) -> None:
+    schema = json.loads((REPOSITORY / f"docs/schema/{kind}.json").read_text(encoding="utf-8"))
+
+    jsonschema_rs.validator_for(schema).validate(yaml.safe_load(generate.find_document(kind)))
+
+
+def test_each_heading_of_the_rules_has_some(generate: ModuleType) -> None:
+    page = generate.documents()["rules/index.md"]
+    headings = yaml.safe_load((REPOSITORY / "tools/rules.yaml").read_text(encoding="utf-8"))
+
+    assert re.findall("^## (.*)\n\n.*\n.*\n", page, re.MULTILINE) == list(headings.values())
+    assert set(re.findall(r"^\| \[(GPU\d+)\]", page, re.MULTILINE)) == {
+        path.stem for path in (REPOSITORY / "docs/rules").glob("GPU*")
+    }

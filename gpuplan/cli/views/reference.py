@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import click
 
 from gpuplan.cli.views.explain import facts_of, field_name, how_to_ignore, meaning
 from gpuplan.compiler.base.diagnostics import Rule
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.frameworks import Framework, Held, frameworks
@@ -19,34 +20,34 @@ from gpuplan.terminal.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, l
 from gpuplan.terminal.markdown import fenced, markdown_table
 
 NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
-_HELP_WIDTH = 90
-
-
-class Example(Value):
-    """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
-
-    refused: str = ""
-    accepted: str = ""
+_HELP_WIDTH = 80
+_CODE = regex(r"\bGPU\d{3}\b")
 
 
 # --- Rules -------------------------------------------------------------------------------------------------------
 
 
-def rule_document(rule: Rule, example: Example) -> str:
-    """A rule's page: what it means, why it matters, what to write instead, and an example."""
+def rule_document(rule: Rule, refused: str = "", accepted: str = "", near: Sequence[Rule] = ()) -> str:
+    """Return a rule's page: its meaning, the reason, the alternative, an example, and the rules with codes ``near``.
+
+    The example is a policy that breaks the rule, and the nearest one that does not; either may be empty.
+    """
     parts = [f"# {rule.code} {rule.name}", f"*{rule.severity.value.capitalize()}.*", rule.docs.strip()]
-    if example.refused:
-        parts += ["## Example", f"Reported:\n\n{fenced(example.refused, 'yaml')}"]
-    if example.refused and example.accepted:
-        parts.append(f"Fine:\n\n{fenced(example.accepted, 'yaml')}")
-    return NOTICE + "\n\n".join([*parts, "## Exceptions", how_to_ignore(rule)]) + "\n"
+    shown = (("## Example\n\nReported", refused), ("Fine", refused and accepted))
+    parts += [f"{title}:\n\n{fenced(text, 'yaml')}" for title, text in shown if text]
+    links = "".join(f"- [{other.code} {other.name}]({other.code}.md)\n" for other in near)
+    more = f"`gpuplan explain {rule.code}` prints this page.\n\n{links}- [All rules](index.md)"
+    return NOTICE + "\n\n".join([*parts, "## Exceptions", how_to_ignore(rule), "## See also", more]) + "\n"
 
 
-def rules_document(rules: Sequence[Rule]) -> str:
-    """The list of all rules."""
-    rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in rules]
-    text = "Every finding carries its rule's code. A code is never used again for something else.\n\n"
-    return f"{NOTICE}# Rules\n\n{text}{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}"
+def rules_document(rules: Sequence[Rule], headings: Mapping[str, str]) -> str:
+    """Return the list of all rules, below ``headings``: each by the first code of its group."""
+    parts = ["# Rules", "Every finding carries its rule's code. A code is never used again for something else."]
+    for start, end in pairwise((*headings, "GPUX")):
+        group = [rule for rule in rules if start <= rule.code < end]
+        rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in group]
+        parts.append(f"## {headings[start]}\n\n{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}".rstrip())
+    return NOTICE + "\n\n".join(parts) + "\n"
 
 
 # --- Command line ------------------------------------------------------------------------------------------------
@@ -54,20 +55,14 @@ def rules_document(rules: Sequence[Rule]) -> str:
 
 def cli_document(group: click.Group) -> str:
     """Return the text of `--help`, for the command and for each verb."""
-    root = click.Context(group, info_name="gpuplan", **group.context_settings)
-    parts = [f"# Command line\n\n{fenced(_help(group, root), 'text')}"]
+    root = click.Context(group, info_name="gpuplan", terminal_width=_HELP_WIDTH, **group.context_settings)
+    parts = [f"# Command line\n\n{fenced(group.get_help(root), 'text')}"]
     for verb in group.list_commands(root):
         command = group.get_command(root, verb)
         if command is not None:
             context = click.Context(command, info_name=verb, parent=root, **command.context_settings)
-            parts.append(f"## gpuplan {verb}\n\n{fenced(_help(command, context), 'text')}")
+            parts.append(f"## gpuplan {verb}\n\n{fenced(command.get_help(context), 'text')}")
     return NOTICE + "\n\n".join(parts) + "\n"
-
-
-def _help(command: click.Command, context: click.Context) -> str:
-    formatter = click.HelpFormatter(width=_HELP_WIDTH)
-    command.format_help(context, formatter)
-    return formatter.getvalue()
 
 
 # --- Catalog -----------------------------------------------------------------------------------------------------
@@ -174,24 +169,27 @@ def _filled_section(framework: Framework) -> str:
 # --- Fields ------------------------------------------------------------------------------------------------------
 
 
-def fields_document(kind: FieldDoc) -> str:
-    """All fields of a kind: an overview, and a section for each that has fields of its own."""
-    return f"{NOTICE}# {kind.path}\n\n{kind.description}\n\n" + "\n".join(_field_sections(kind))
+def fields_document(kind: FieldDoc, example: str) -> str:
+    """Return all fields of a kind: an example, and a section for each field that has fields of its own."""
+    parts = [f"# {kind.path}", kind.description, fenced(example, "yaml"), *_field_sections(kind)]
+    return NOTICE + "\n\n".join(parts) + "\n"
 
 
 def _field_sections(field: FieldDoc) -> Iterable[str]:
-    rows = []
-    for child in field.children:
-        link = f"(#{child.path.lower().replace('.', '')})"
-        name = f"[`{field_name(child)}`]{link}" if child.children else f"`{field_name(child)}`"
-        absent = "refused" if child.required else f"`{child.default}`" if child.default else ""
-        values = f" One of {listing(child.values, None, 'or')}." if len(child.values) > 1 else ""
-        rows.append((name, child.type, absent, f"{meaning(child)}{values}"))
-    heading = f"## {field.path}\n\n" if "." in field.path else ""
-    yield heading + _table(("Field", "Type", "If absent", "Meaning"), rows)
+    items = "\n".join(map(_field_item, field.children))
+    yield f"## {field.path}\n\n{items}" if "." in field.path else items
     for child in field.children:
         if child.children:
             yield from _field_sections(child)
+
+
+def _field_item(field: FieldDoc) -> str:
+    name = f"`{field_name(field)}`"
+    shown = f"[{name}](#{field.path.lower().replace('.', '')})" if field.children else name
+    absent = "required" if field.required else f"default `{field.default}`" if field.default else "optional"
+    values = f" One of {listing(field.values, None, 'or')}." if len(field.values) > 1 else ""
+    text = _CODE.sub(r"[\g<0>](../rules/\g<0>.md)", meaning(field))
+    return f"- **{shown}**: {field.type}, {absent}. {text}{values}"
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

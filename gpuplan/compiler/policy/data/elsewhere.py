@@ -8,7 +8,7 @@ from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.policy.elsewhere import Said
 
 PATCH = "docs/how-to/patch-what-gpuplan-writes.md"
-WORKLOAD = "docs/how-to/run-a-workload.md"
+WORKLOAD = "docs/how-to/configure-a-workload.md"
 
 _BY_PATCH = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_POD_PATCH = Said("in `podPatch`, such as `{spec: {serviceAccountName: reader}}`", WORKLOAD)
@@ -24,19 +24,18 @@ _BY_LOAD = Said(
 _BY_ENV = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING = Said(
-    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
-    "docs/how-to/run-a-workload.md",
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`", WORKLOAD
 )
 _BY_BATCH = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
-_BY_CHECKPOINT = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", "docs/how-to/run-a-workload.md")
-_BY_FRACTION = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
+_BY_CHECKPOINT = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", WORKLOAD)
+_BY_FRACTION = Said("by `fraction`, such as `{memory: 10Gi}`", WORKLOAD)
 _BY_WORKSPACE = Said("by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`", "docs/how-to/run-a-notebook.md")
 _BY_NODES = Said("by `nodes`: names, a pattern, labels or the board", "docs/how-to/add-a-pool.md")
 _BY_POOL = Said("by the pool: its nodes, labels and taints follow it", "docs/how-to/add-a-pool.md")
 _BY_VALUES = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_WINDOWS = Said(
     'by `disruption` of the Pool, such as `{windows: [{schedule: "0 22 * * 0", duration: 4h}]}`',
-    "docs/how-to/repartition-a-pool.md",
+    "docs/how-to/change-how-a-pool-is-shared.md#node-by-node",
 )
 _BY_MEMBERS = Said("by `members`", "docs/how-to/add-a-tenant.md")
 _BY_QUOTA = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")

@@ -30,7 +30,7 @@ class Cluster(Document):
     kind: Literal["Cluster"]
     """Always `Cluster`."""
     metadata: Annotated[Metadata, names.Titled(names.CLUSTER)]
-    """The cluster's name; its overlay folder has the same."""
+    """The cluster's name."""
     spec: ClusterSpec
     """The cluster."""
 
@@ -41,7 +41,7 @@ class Pool(Document):
     kind: Literal["Pool"]
     """Always `Pool`."""
     metadata: Annotated[Metadata, names.Titled(names.POOL)]
-    """The pool's name; nodes carry it as the label `gpuplan.dev/pool`."""
+    """The pool's name."""
     spec: PoolSpec
     """The pool."""
 

@@ -336,7 +336,7 @@ class GpuSpec(Model):
     memory_mib: Annotated[Positive, Words("GPU memory"), ESSENTIAL] = Field(alias="memoryMiB")
     """The memory in MiB, as `nvidia-smi` prints it and the node label `nvidia.com/gpu.memory` has it."""
     compute_capability: Annotated[texts.ComputeCapability, ESSENTIAL]
-    """The compute capability in quotes, such as `"8.9"`: the labels `nvidia.com/gpu.compute.major` and `.minor`."""
+    """The number that the labels `nvidia.com/gpu.compute.major` and `.minor` of its nodes give."""
     products: Annotated[list[texts.ProductLabel], Field(min_length=1), ESSENTIAL]
     """Values of the label `nvidia.com/gpu.product` on nodes with whole GPUs, such as `NVIDIA-GeForce-RTX-4090`."""
     pci: Annotated[list[texts.PciId], Field(min_length=1), Words("PCI ids"), ESSENTIAL]

@@ -47,7 +47,7 @@ class PricesSpec(Model):
     """
 
     currency: texts.Currency
-    """The currency of all prices, by the three letters of ISO 4217, such as `EUR`."""
+    """The currency of all prices."""
     gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102")] = Field(default_factory=dict)
     """Prices by GPU model, as pools name it: they hold where neither the pool nor its node type has one."""
     node_types: Annotated[dict[str, Rate], AnyText("whoever sells nodes names their types")] = Field(

@@ -204,7 +204,7 @@ class Route(Model):
     """The way of requests from outside of the cluster to a service."""
 
     hosts: Annotated[list[texts.HostName], Field(min_length=1, max_length=16)]
-    """The hosts that it answers for, such as `chat.example.com` or `*.example.com`."""
+    """The hosts that it answers for."""
     path: texts.RoutePath = "/"
     """The beginning of the paths of its requests, such as `/v1`."""
     port: Annotated[str | None, Judged("GPU564")] = None

@@ -57,6 +57,7 @@ check: $(BIN)/.dev ## Lint, types, layers, and that generated files are current
 	$(BIN)/lint-imports
 	$(BIN)/python tools/count.py --budget tools/budget.toml
 	$(BIN)/python tools/words.py --budget tools/budget.toml
+	$(BIN)/python tools/prose.py --check
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/gpuplan validate -q
 	$(BIN)/gpuplan build --check -q

@@ -39,12 +39,14 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE: Final = re.compile(r"``.+?``|`[^`]+`", re.DOTALL)
 _LINK: Final = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 _BLOCK: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)|\n(?=#)|(?<=\|)\n(?=\|)|(?<=\s)\|(?=\s)")
+_PROGRAMS: Final = r"(?:gpuplan|kube-\w+|kubectl|kustomize|mig-\w+|config-manager|cert-manager|torchrun)\b"
+"""The names with a small letter that begin sentences."""
 _END: Final = re.compile(
-    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_[]*(?:[A-Z`0-9]|gpuplan\b))"
+    rf"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)[\"')*_]*\s+(?=[\"'(*_[]*(?:[A-Z`0-9]|{_PROGRAMS}))"
 )
 _GLUE: Final = re.compile(r"\b(?:the|a|an|is|are|of|to|and|or|no|not|for|in|by)\b", re.IGNORECASE)
 """The words that sentences have, and lists of names, patterns and stylesheets have not."""
-_WORD: Final = re.compile(r"[A-Za-z0-9][\w'./:+%-]*")
+_WORD: Final = re.compile(r"[A-Za-z0-9].*")
 
 
 class Sentence(NamedTuple):
@@ -56,13 +58,13 @@ class Sentence(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text)
+        return [match[0] for token in self.text.split() if (match := _WORD.search(token))]
 
     @property
     def offences(self) -> list[str]:
         words = [word.lower().rstrip(".:") for word in self.words]
         may_begin = self.text.rstrip("\"')*_ ").endswith("?") or self.text.lstrip("-*+0123456789. ").startswith("[")
-        found = ["long"] if len(words) > WORDS else []
+        found = ["long"] if len(words) > WORDS and _GLUE.search(self.text) else []
         found += ["opening"] if words and words[0] in OPENINGS and not may_begin else []
         return found + (["pronouns"] if sum(word in PRONOUNS for word in words) > 3 else [])
 
@@ -105,7 +107,7 @@ def texts_of(module: Path) -> Iterator[Sentence]:
     for node in nodes:
         if id(node) not in unread and isinstance(node, ast.JoinedStr | ast.Constant):
             text = _text(node)
-            if len(_WORD.findall(text)) >= SHORTEST and _GLUE.search(text):
+            if len(text.split()) >= SHORTEST:
                 yield from _sentences(module, node.lineno, text)
 
 

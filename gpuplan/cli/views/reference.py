@@ -122,7 +122,12 @@ def _support(kept: Capability) -> str:
 
 def _scheduler_section(name: str) -> str:
     rows = [
-        (concept.title, _support(kept), "; ".join(facts_of(kept)), f"[source]({kept.source})" if kept.source else "")
+        (
+            concept.title,
+            _support(kept),
+            ". ".join(fact[:1].upper() + fact[1:] for fact in facts_of(kept)),
+            f"[source]({kept.source})" if kept.source else "",
+        )
         for concept, kept in ((concept, concept.capabilities[name]) for concept in concepts())
     ]
     table = _table(("Feature", "Supported", "How", "Source"), rows)

@@ -264,9 +264,9 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
     What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
     count it, nor any resource whose name begins with it.
 
-    Names with `nvidia.com/` belong to GPUs and their connections: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch`
-    and names in capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's
-    memory. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`, are an exception.
+    Names with `nvidia.com/` belong to GPUs and their connections. `gpu` and `mig-*` are GPUs, partitions and shares.
+    `pgpu`, `nvswitch` and names in capitals come from device plugins for virtual machines. GPUs read each other's
+    memory by `imex-channel`. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`, are an exception.
 
     The kubelet accepts no name of a device plugin with `kubernetes.io/` in it, or with `requests.` at its beginning
     (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes). Keys of quotas begin

@@ -215,7 +215,7 @@ def retained_changes(step: Step) -> Iterator[Change]:
                 )
                 continue
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
-            effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
+            effect = NOTHING_RUNS if is_quiet else "its users find another definition"
             if old is not None and new is None:  # only the cluster knows whether something still needs it
                 needing = step.needing(old)
                 effect = f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"

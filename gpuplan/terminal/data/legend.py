@@ -15,7 +15,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "UNUSABLE": "part of no unit",
     "AS WHOLE GPUS": "with a whole GPU for each pod",
     "SAVED": "by sharing, if all units are in use",
-    "LACKING": "what the new pod waits for",
+    "LACKING": "the resource that the new pod waits for",
     "RUNS AT LEAST": "before it may be evicted",
     "WHILE NODES ARE AWAY": "# in service, . away, | guaranteed",
 }

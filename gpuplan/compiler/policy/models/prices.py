@@ -50,7 +50,7 @@ class PricesSpec(Model):
     """The currency of all prices."""
     gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102")] = Field(default_factory=dict)
     """Prices by GPU model, as pools name it: they hold where neither the pool nor its node type has one."""
-    node_types: Annotated[dict[str, Rate], AnyText("whoever sells nodes names their types")] = Field(
+    node_types: Annotated[dict[str, Rate], AnyText("the seller of nodes names their types")] = Field(
         default_factory=dict
     )
     """Prices by node type, such as `p4d.24xlarge`: for pools that have it in `billing.nodeType`, or choose nodes by it

@@ -262,7 +262,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
             f"where labels come before the operator's files, {each}"
             if is_late
             else f"until labels follow the operator's files, {each}",
-            label="what it neither did nor will",
+            label="neither before the change nor after it",
             notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
             help=f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take "
             f"it back, {by_rollout(step, pool)}",

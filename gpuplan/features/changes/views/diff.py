@@ -307,7 +307,7 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
             f"once Argo CD has read the commit, {delete}"
         )
     if wait.pruned:
-        may_go = f"that {listed[wait.pruned]} may go: `argocd app confirm-deletion {name}`"
+        may_go = f"the deletion of {listed[wait.pruned]}: `argocd app confirm-deletion {name}`"
         yield f"`{name}` takes no other commit until a person confirms {may_go}"
     if wait.ended:
         verb = "has" if len(wait.ended) == 1 else "have"
@@ -417,7 +417,7 @@ def _markdown(diff: Diff, theme: Theme) -> str:
     change_class, _, rest = verdict(diff).partition(": ")
     head = [f"## gpuplan: {change_class}\n\n{prose(rest)}\n", *(f"\n{prose(note)}\n" for note in notes(diff))]
     if shown:
-        head += ["\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n", *shown]
+        head += ["\n| | Cluster | Change | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n", *shown]
     if left_out := len(rows) - len(shown):
         head.append(f"\n{left_out} of {count(len(rows), 'change')} are not shown; `gpuplan diff` prints them all.\n")
     start = "".join((*head, *_lists(diff), *findings, *errors))

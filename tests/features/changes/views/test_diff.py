@@ -200,8 +200,8 @@ WAIT = Wait(
 def test_a_page_says_what_a_sync_waits_for_and_what_to_type() -> None:
     assert page(a_diff(an_impact(), waits=(WAIT,))).endswith(
         """\
-  waits   `gpu-workloads-prod-lab` takes no other commit until a person confirms that \
-`PersistentVolumeClaim lab/chat-model` may go: `argocd app confirm-deletion gpu-workloads-prod-lab`
+  waits   `gpu-workloads-prod-lab` takes no other commit until a person confirms \
+the deletion of `PersistentVolumeClaim lab/chat-model`: `argocd app confirm-deletion gpu-workloads-prod-lab`
           `gpu-workloads-prod-lab` takes no other commit until `Job.batch lab/tune-1` and `Job.batch lab/tune-2` \
 have ended; where that hangs, mend it in Git, then `argocd app terminate-op gpu-workloads-prod-lab` and \
 `argocd app sync gpu-workloads-prod-lab`
@@ -413,7 +413,7 @@ def test_markdown_has_a_table_and_folds_the_rest() -> None:
 
 from <code>HEAD</code> (0123456789ab) to the working tree
 
-| | Cluster | What | Nodes | Pods | Drain | Reboot |
+| | Cluster | Change | Nodes | Pods | Drain | Reboot |
 |---|---|---|---|---|---|---|
 | **quota** | <code>dev</code> | Tenant <code>lab</code>: is removed |  |  |  |  |
 | **repartition** | <code>prod</code> | Pool <code>mixed</code>: layout <code>small</code> becomes <code>large</code>

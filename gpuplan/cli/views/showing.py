@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -91,14 +92,14 @@ def _table_markdown(table: Table) -> str:
     if not table.rows:
         return ""
     rule = ["---:" if index in {*table.right} else "---" for index in range(len(table.headings))]
-    lines = [map(_heading, table.headings), rule, *(map(prose, row) for row in table.rows)]
+    # A terminal has no other way to tell headings from rows than capital letters.
+    heads = (
+        re.sub("[gc]pu", lambda name: name[0].upper(), head.capitalize(), flags=re.IGNORECASE)
+        for head in table.headings
+    )
+    lines = [heads, rule, *(map(prose, row) for row in table.rows)]
     meant = legend_of(table.headings)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + (f"\n{prose(meant)}\n" if meant else "")
-
-
-def _heading(heading: str) -> str:
-    """`PER GPU` as a text has it: terminals have no other way to tell headings from rows."""
-    return heading.capitalize().replace("Gpu", "GPU").replace("gpu", "GPU").replace("Cpu", "CPU")
 
 
 def _layouts_markdown(shown: Selection) -> str:

@@ -266,7 +266,8 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
 
     Names with `nvidia.com/` belong to GPUs and their connections. `gpu` and `mig-*` are GPUs, partitions and shares.
     `pgpu`, `nvswitch` and names in capitals come from device plugins for virtual machines. GPUs read each other's
-    memory by `imex-channel`. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`, are an exception.
+    memory by `imex-channel`. Names that you give to cards in NVIDIA's network operator, such as `nvidia.com/hostdev`,
+    are an exception.
 
     The kubelet accepts no name of a device plugin with `kubernetes.io/` in it, or with `requests.` at its beginning
     (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes). Keys of quotas begin

@@ -520,21 +520,18 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
         spec = workload.spec
         cpus = parse_quantity(spec.cpu) if spec.cpu else Decimal(1)
         if cpus is None or not 0 < cpus <= _MOST_CPUS:
+            meant = quantity_meant(spec.cpu or "")
+            has_meaning = (parse_quantity(meant.strip("`")) or _MOST_CPUS) < _MOST_CPUS
             yield Finding(
                 workload.at / "cpu",
                 f"`{spec.cpu}` of workload `{workload.name}` is not a number of CPUs",
                 label="no node has so many" if cpus and cpus > 0 else "cpu",
-                help=f"write {_cores_meant(spec.cpu or '') or 'a number such as `4`, or thousandths such as `500m`'}",
+                help=f"write {meant if has_meaning else 'a number such as `4`, or thousandths such as `500m`'}",
             )
         if spec.memory:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
         for volume in volumes_of(workload):
             yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
-
-
-def _cores_meant(text: str) -> str:
-    meant = quantity_meant(text)
-    return meant if (parse_quantity(meant.strip("`")) or _MOST_CPUS) < _MOST_CPUS else ""
 
 
 def _unlikely_bytes(at: Origin, counted: str, text: str, workload: Workload) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import basename, dirname, normpath
@@ -33,9 +32,9 @@ from gpuplan.compiler.documents import (
     removals,
 )
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
+from gpuplan.compiler.pipeline.unread import UnreadFolders
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
-from gpuplan.compiler.planning.rules import UNKNOWN_REFERENCE
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
 
 KUSTOMIZE = "kustomize"
@@ -135,7 +134,10 @@ class _Loader:
     unread: set[str] = field(default_factory=set)
     documents: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     opaque: set[str] = field(default_factory=set)
-    elsewhere: dict[frozenset[str], Mapping[str, str]] = field(default_factory=dict)
+    unread_folders: UnreadFolders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unread_folders = UnreadFolders(self.tree, DEFAULT_BASES[0])
 
     def load_cluster(self, name: str) -> Plan | None:
         folder = f"{OVERLAYS}/{name}"
@@ -163,39 +165,9 @@ class _Loader:
         ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
-        self._add((self._with_whereabouts(item, folders) for item in found), name)
+        read = {OVERLAYS, OUT, *(base.split("/")[0] for base in folders)}
+        self._add((self.unread_folders.locate(item, read) for item in found), name)
         return plan
-
-    def _with_whereabouts(self, diagnostic: Diagnostic, bases: Sequence[str]) -> Diagnostic:
-        """Return a finding on an unknown document with the folder that has the document and that nothing reads."""
-        if diagnostic.rule is not UNKNOWN_REFERENCE or not (unread := self._find_unread(bases)):
-            return diagnostic
-        path = unread.get(diagnostic.finding.message.removeprefix("unknown "))
-        if path is None:
-            return diagnostic
-        folder = path.split("/")[0]
-        help_ = (
-            f"move {path}, which nothing reads, into {DEFAULT_BASES[0]}/, or add `{folder}` to `bases` of the Cluster"
-        )
-        return diagnostic.rule.report(replace(diagnostic.finding, help=help_))
-
-    def _find_unread(self, bases: Sequence[str]) -> Mapping[str, str]:
-        """Return the path of each document in the folders at the root that nothing reads, by its kind and name."""
-        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in bases)})
-        if read not in self.elsewhere:
-            self.elsewhere[read] = {
-                f"{document.kind} `{document.name}`": document.file.path
-                for folder in find_folders(self.tree, ".")
-                if folder not in read and not folder.startswith(".")
-                for document in self._read_loosely(folder)
-            }
-        return self.elsewhere[read]
-
-    def _read_loosely(self, folder: str) -> Sequence[Document]:
-        """Return the documents of a folder that is no part of the platform, and none if it cannot be read."""
-        with suppress(GpuplanError):
-            return read_manifests(self.tree, folder)[0]
-        return ()
 
     def _add(self, diagnostics: Iterable[Diagnostic], cluster: str) -> None:
         self.diagnostics += (Diagnostic(each.rule, each.finding, (cluster,)) for each in diagnostics)

@@ -19,7 +19,7 @@ demo: $(BIN)/.run ## Validate and build the example platform
 	@$(BIN)/gpuplan build --output-format concise >/dev/null
 	@echo "== gpuplan show --summary: what each cluster hands out"
 	@$(BIN)/gpuplan show --summary
-	@echo "== Next: look at out/dev/; in policies/layouts.yaml change \`3g.40gb: 2\` to 3, then run .venv/bin/gpuplan validate"
+	@echo "== Next: look at out/dev/; in policies/layouts.yaml add \`1g.10gb: 1\` below \`3g.40gb: 2\`, then run .venv/bin/gpuplan validate"
 
 test: $(BIN)/.dev ## Run all tests
 	@$(BIN)/python -m pytest -n auto -q

@@ -43,8 +43,8 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
     assert done.err.splitlines() == [
         "created files to edit:",
         "  platform/README.md",
-        "  platform/overlays/dev/cluster.yaml",
-        "  platform/policies/pools.yaml",
+        "  platform/overlays/dev/cluster.yaml  who syncs out/: `argocd` or `flux`",
+        "  platform/policies/pools.yaml  the names of your nodes",
         "  platform/policies/priority-classes.yaml",
         "  platform/policies/tenants.yaml",
         "created files for Git and editors:",
@@ -54,14 +54,14 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
         "  platform/.vscode/settings.json",
         "next:",
         "  cd platform",
-        "  git init",
+        "  git init --initial-branch main",
         "  gpuplan validate",
         "  gpuplan show",
         "  gpuplan build",
         '  git add . && git commit -m "Describe our GPUs"',
     ]
-    written = {f"  {path.relative_to(tmp_path)}" for path in tmp_path.rglob("*") if path.is_file()}
-    assert written == {line for line in done.err.splitlines() if line.startswith("  platform/")}
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {line.split()[0] for line in done.err.splitlines() if line.startswith("  platform/")}
 
 
 def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def next_steps(words: str) -> list[str]:
 
 
 def test_here_needs_no_cd(tmp_path: Path) -> None:
-    assert next_steps(run("init", ".", cwd=tmp_path).err)[0] == "git init"
+    assert next_steps(run("init", ".", cwd=tmp_path).err)[0] == "git init --initial-branch main"
 
 
 def test_a_repository_needs_no_git_init(tmp_path: Path) -> None:

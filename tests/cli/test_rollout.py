@@ -52,6 +52,14 @@ def test_a_rollout_for_people(root: Path, snapshot: SnapshotAssertion) -> None:
     assert done.out == snapshot
 
 
+def test_a_window_keeps_its_capital_letters_in_a_merge_request(root: Path) -> None:
+    window = "schedule: '0 22 * * 0', duration: 4h, timeZone: Europe/Berlin"
+    pool = f"kind: Pool\nmetadata: {{name: research}}\nspec:\n  disruption: {{windows: [{{{window}}}]}}\n"
+    write(root / "overlays/dev/window.yaml", f"apiVersion: gpuplan.dev/v1\n{pool}")
+
+    assert "Sundays 22:00-02:00 Europe/Berlin" in run(*PLANNED, "--output-format", "markdown", cwd=root).out
+
+
 def test_a_rollout_for_a_merge_request(root: Path, snapshot: SnapshotAssertion) -> None:
     assert run(*PLANNED, "--output-format", "markdown", cwd=root).out == snapshot
 

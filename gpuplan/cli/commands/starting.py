@@ -28,10 +28,13 @@ _README = "README.md"
 _CLUSTER_FOLDER = "overlays/cluster/"
 _OURS = ("policies", "overlays", ".gpuplan")
 """The folders that the starter writes whole: beside other files in them it would be no starter."""
+_SYNC = "  who syncs out/: `argocd` or `flux`"
 _USUAL = ("research=1x8xA100-80GB:time-slicing=3", "inference=1x8xA100-80GB:mig=3g.40gb+2g.20gb:2")
 
 
 def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], nodes: Sequence[str]) -> None:
+    if pools and nodes:
+        raise GpuplanError("`--pool` and `--nodes` both say which pools there are", "leave out one of them")
     target = terminal.root / folder
     refuse_links(terminal.root, target, "name where it leads")
     there = next(path for path in (target, *target.parents) if path.exists())
@@ -48,13 +51,18 @@ def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], n
     beside = {path: text for path, text in beside_policies().items() if path not in kept}
     edited = {path: text for path, text in written.items() if path not in kept}
     create_all(target, edited | beside)
+    notes = {
+        "policies/pools.yaml": "" if nodes else "  the names of your nodes",
+        f"overlays/{cluster}/cluster.yaml": _SYNC,
+    }
     for title, paths in (("files to edit", edited), ("files for Git and editors", beside)):
-        terminal.say(f"created {title}:\n" + "".join(f"  {target / path}\n" for path in paths))
+        lines = (f"  {target / path}{notes.get(path, '')}\n" for path in paths)
+        terminal.say(f"created {title}:\n" + "".join(lines))
     if GIT_ATTRIBUTES in kept:
         terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
     steps = [
         *([] if target.resolve() == Path.cwd() else [f"cd {quote(str(target))}"]),
-        *([] if find_repository(target) else ["git init"]),
+        *([] if find_repository(target) else ["git init --initial-branch main"]),
         *("gpuplan validate", "gpuplan show", "gpuplan build"),
         'git add . && git commit -m "Describe our GPUs"',
     ]

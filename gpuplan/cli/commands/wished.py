@@ -70,7 +70,8 @@ def instances_of(gpu: Gpu, layout: str) -> Counter[str]:
             hint = "write exclusive, time-slicing=N or mps=N"
             if names:
                 known = listing([f"mig=all-{name}" for name in names], None)
-                hint = f"there are {known}, and instances such as `mig={names[0]}:2`"
+                both = f"mig={names[0]}:2+{names[min(1, len(names) - 1)]}"
+                hint = f"there are {known}, and instances on a GPU joined by `+`, such as `{both}`"
             raise GpuplanError(f"`mig={layout}` is no layout of {gpu.id}", hint)
         counts[part[1]] += int(part[2] or 1)
     return counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.compiler.base.wording import help_on_variables, listing, misspelling
@@ -61,7 +61,7 @@ class Context:
         found = known.get(name)
         self._referred.add((kind, name))
         if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
-            if not instead and unknown.help == _addition(kind, name):
+            if not instead and unknown.help.endswith(_addition(kind, name)):
                 self._unknown[len(self.diagnostics)] = kind, name
             self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
         return found
@@ -83,12 +83,13 @@ class Context:
             return None
         names = tuple(self.names.get(kind, ()))
         close = self._guess(name, names)
+        known = f"name {listing(names, None, 'or')}, or " if 0 < len(names) <= _FEW else ""
         return Finding(
             at,
             f"unknown {kind} `{name}`",
             label=f"did you mean `{close}`" if close else "no such document on this cluster",
             notes=(f"this cluster has {listing(names, 8) if names else f'no {kind}'}",),
-            help=f"write `{close}`" if close else help_on_variables(name) or _addition(kind, name),
+            help=f"write `{close}`" if close else help_on_variables(name) or known + _addition(kind, name),
         )
 
     def _guess(self, name: str, names: Sequence[str]) -> str | None:
@@ -112,6 +113,10 @@ class Context:
             near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
             self.report(UNKNOWN_GPU, unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ())))
         return None
+
+
+_FEW: Final = 4
+"""The names that a help may list."""
 
 
 def _addition(kind: str, name: str) -> str:

@@ -187,7 +187,7 @@ def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
     for kind, other in KINDS.items():
         fields = [] if other is model else [path for path, _ in fields_of(other) if bare(str(path[-1])) == bare(name)]
         if taking := [path for path in fields if _taken(other, path, value) is not None] or fields:
-            return f"move `{name}`, with what is below it, into `{shown(min(taking, key=len)[:-1])}` of a {kind}"
+            return f"move {_moving(name, value)} into `{shown(min(taking, key=len)[:-1])}` of a {kind}"
     return ""
 
 
@@ -339,7 +339,11 @@ def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
     into = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
     aliases = list(dict.fromkeys(str(home.path[-1]) for home in homes if _mapping_of(place, home) != home.path))
     renamed = f" as {joined(in_code(aliases).split(', '), 'or')}" if aliases not in ([], [name]) else ""
-    return f"move `{name}`, with what is below it, into {into}{renamed}"
+    return f"move {_moving(name, home.value)} into {into}{renamed}"
+
+
+def _moving(name: str, value: object) -> str:
+    return f"`{name}`, with what is below it," if isinstance(value, dict | list) else f"`{name}`"
 
 
 def _mapping_of(place: Path, home: Home) -> Path:

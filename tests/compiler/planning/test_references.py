@@ -144,7 +144,7 @@ def test_a_document_that_another_one_refers_to_was_not_renamed() -> None:
     pool = LAYOUT_AND_POOL.format(layout="two-large", wanted="two-large")
     other = LAYOUT_AND_POOL.format(layout="", wanted="halves").split("---")[1].replace("name: a", "name: b")
     found = only(f"{pool}    ---{other.replace('gpu-[', 'other-[')}")
-    assert found.help == "add a MigLayout named `halves`"
+    assert found.help == "name `two-large`, or add a MigLayout named `halves`"
 
 
 def test_a_variable_is_no_name() -> None:

@@ -55,7 +55,7 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
     data, place, help_ = deepcopy(data), finding.at.path, finding.help
     key: Any = place[-1]
     holder = at(data, place[:-1])
-    if found := re.fullmatch(r"move `(.+)`, with what is below it, into `(\S+?)`(?: as `(\S+)`)?", help_):
+    if found := re.fullmatch(r"move `(.+?)`(?:, with what is below it,)? into `(\S+?)`(?: as `(\S+)`)?", help_):
         into = at(data, path_of(found[2]))
         into[found[3] or found[1]] = holder.pop(key)
     elif found := re.fullmatch(r"indent `(.+)`, and what is below it, by .*", help_):

@@ -55,9 +55,9 @@ class Quota(Model):
     """The unit that the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where there is only
     one.
     """
-    guaranteed: Annotated[Amount, MAIN]
+    guaranteed: Annotated[Amount, MAIN, AlsoCalled(("min", "minimum", "reserved", "quota", "nominalQuota", "deserved"))]
     """The number of units that are the tenant's own; the sum over tenants stays within capacity."""
-    limit: Amount | Literal["none"] | None = None
+    limit: Annotated[Amount | Literal["none"] | None, AlsoCalled(("max", "maximum", "cap", "hard"))] = None
     """The most units that it may use, with borrowed ones. Absent: as many as `guaranteed`; `none`: no bound."""
     lendable: Amount | None = None
     """The number of guaranteed units that others may use while they are idle. Absent: all."""

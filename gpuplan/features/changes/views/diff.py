@@ -271,7 +271,7 @@ def timeline_of(diff: Diff, cluster: str) -> tuple[str, ...]:
         for applier in impact.appliers:
             moment = not applier.is_automatic, f"{started(applier)}{within(applier)}"
             effects = moments.setdefault(moment, {}).setdefault(applier.name, [])
-            effects += {*_effects_on_nodes(impact.change, applier.folder)} - {*effects}
+            effects += {*_effects_on_nodes(impact, applier.folder)} - {*effects}
     lines = [
         f"{'then' if is_later else 'at the merge'} {who}: "
         + joined([f"`{name}`{f' ({joined(effects)})' if effects else ''}" for name, effects in syncs.items()])
@@ -282,14 +282,18 @@ def timeline_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     return tuple(f"{number}. {line}" for number, line in enumerate(lines, 1)) if len(lines) > 1 else ()
 
 
-def _effects_on_nodes(change: Change, folder: str) -> Iterator[str]:
-    """Yield the effects of a sync on nodes, if the folder reaches nodes."""
+def _effects_on_nodes(impact: Impact, folder: str) -> Iterator[str]:
+    """Yield the effects of a sync on nodes, if the folder reaches nodes.
+
+    The labels of a pool decide when its GPUs are partitioned, and not the operator's files that come before them.
+    """
+    change = impact.change
     if change.nodes is not None and concerns_nodes(folder):
-        nodes = count(change.nodes.count, "node")
-        if change.needs_drain:
+        nodes, by_labels = count(change.nodes.count, "node"), f"{Stage.PARTITIONS}/"
+        if not change.needs_drain:
+            yield from (f"operator pods restart on {nodes}",) if change.daemon_sets else ()
+        elif folder.startswith(by_labels) or not any(one.folder.startswith(by_labels) for one in impact.appliers):
             yield f"drain {nodes} before"
-        elif change.daemon_sets:
-            yield f"operator pods restart on {nodes}"
 
 
 def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:

@@ -401,7 +401,7 @@ def _markdown(proposal: rollouts.Proposal) -> str:
         parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
     for index, title, blocks in _instructions(proposal, outcome):
         told = "".join(
-            f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
+            f"{name[:1].upper()}{escape(name[1:])}" + (f":\n\n{fenced(text)}\n\n" if text else ".\n\n")
             for name, text, *_ in blocks
         )
         parts.append(f"### {number_of(proposal, index).capitalize()}: {escape(title)}\n\n{told}".rstrip("\n") + "\n")

@@ -137,6 +137,16 @@ def test_a_timeline_of_one_moment_is_left_out() -> None:
     assert json.loads(shown_diff(a_diff(plain), "json", PLAIN))["clusters"][0]["timeline"] == []
 
 
+def test_nodes_are_drained_before_their_labels_and_not_before_the_files_that_labels_name() -> None:
+    operator = Applier("Application", "gpu-operator-prod", "gpu-operator", Approval.AUTOMATIC, ())
+    both = page(a_diff(an_impact()._replace(appliers=(operator, APPLIERS[2]))))
+    alone = page(a_diff(an_impact()._replace(appliers=(operator, APPLIERS[0]._replace(approval=Approval.MANUAL)))))
+
+    assert "1. at the merge by itself: `gpu-operator-prod`\n" in both
+    assert "`gpu-partitions-prod-mixed` (drain 2 nodes before)\n" in both
+    assert "1. at the merge by itself: `gpu-operator-prod` (drain 2 nodes before)\n" in alone
+
+
 def test_a_timeline_ends_with_what_waits_for_somebody() -> None:
     told = page(a_diff(an_impact()._replace(appliers=APPLIERS[:1]), waits=(WAIT,)))
 

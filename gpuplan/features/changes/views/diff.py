@@ -24,7 +24,7 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.costs import AmountChange, CostChange
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import Change, GrantChange, NodeImpact, ObjectChange, Wait, deletion
+from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait, deletion
 from gpuplan.features.changes.orders import concerns_nodes
 from gpuplan.features.changes.pods import Holder
 from gpuplan.terminal.costs import money_as_data, month_text

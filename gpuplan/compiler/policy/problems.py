@@ -27,15 +27,18 @@ from gpuplan.compiler.policy.homes import (
     find_home,
     goes_along,
     in_code,
+    joined_homes,
     misplaced,
     named,
     near_here,
+    said_otherwise,
     unknown_field,
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
+from gpuplan.compiler.policy.turns import Turned, find_turned, told
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -59,8 +62,16 @@ def describe(
     homes: dict[Path, Home] = {}
     missing = {place for place, problem in problems.items() if problem["type"] == "missing"}
     following = set(_misspelt(document, model, problems))  # which are no problems once all fields are where they belong
-    for place, problem in problems.items():
-        if problem["type"] == "extra_forbidden" and (home := find_home(document, model, place)):
+    turns: dict[Path, Turned] = {}
+    unknown = [place for place, problem in problems.items() if problem["type"] == "extra_forbidden"]
+    for place in unknown:
+        if place in following:
+            continue
+        if (turned := find_turned(document, model, place)) and told(turned):
+            turns[place] = turned
+            following |= {(*turned.around, name) for name in turned.names} - {place}
+            following |= {turned.into, *((*turned.into, name) for name in turned.fields)}
+        elif home := find_home(document, model, place):
             homes[place] = home
             following |= missing.intersection(home.path[: length + 1] for length in range(len(home.path)))
             into = home.path[:-1]
@@ -68,6 +79,9 @@ def describe(
                 following.add(into)
             if goes_along(document, place):
                 following.add(place)
+    for place, turned in joined_homes(document, model, homes):
+        turns[place] = turned
+        following |= {(*turned.around, name) for name in turned.names} - {place}
     around = {place[:length] for place in problems for length in range(len(place))}
     found: list[Diagnostic] = []
     for place, problem in problems.items():
@@ -75,7 +89,9 @@ def describe(
         is_of_member = problem["type"] == "literal_error" or problem["type"] in EXPECTED_TYPES
         if place in following or (is_of_member and place in around) or _is_template(document, place, problem):
             continue
-        if place in homes:
+        if place in turns:
+            found.append(rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place])))
+        elif place in homes:
             found.append(rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place])))
         else:
             found.append(_report(document, model, place, problem))
@@ -259,6 +275,10 @@ _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
 
 def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) -> str:
     """Return help for what YAML takes for something else than was meant, or nothing."""
+    if kind == "string_type" and at.path[-1] in ("memory", "size") and type(value) is int and value in _GIBIBYTES:
+        return f"write `{value}Gi`"
+    if kind == "string_type" and at.path[-1] == "kubernetes" and re.fullmatch(r"1\.[1-9]", as_written(at)):
+        return f'write `"{as_written(at)}0"`: without quotes YAML drops the zero'
     if kind == "string_type" and isinstance(value, bool | int | float) and accepts(model, at.path, as_written(at)):
         return f'put it in quotes: "{as_written(at)}"'
     inner = nested_model(model, at.path) if kind in _MAPPINGS and isinstance(value, str) else None
@@ -269,6 +289,10 @@ def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) 
         if name.startswith("-") and isinstance(part, str | int | float):
             return f'write two items, `{name}` and `{as_line(str(part))}`; or one text, `"{name}: {part}"`'
     return ""
+
+
+_GIBIBYTES: Final = range(1, 10_000)
+"""The numbers that are GiB where a text should be an amount of memory; larger ones may be MiB or bytes."""
 
 
 def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
@@ -312,6 +336,8 @@ def _is_valid(model: type[BaseModel], data: Mapping[str, object]) -> bool:
 def _type_help(kind: str, value: object) -> str:
     if kind == "int_type" and str(value).endswith("%"):
         return "write a whole number in place of the percentage"
+    if kind == "float_type" and str(value).endswith("%"):
+        return "write a number in place of the percentage, of units where it is a quota"
     if kind == "list_type":
         return "write a list: one `- ` item per line" if value else "write a list: one `- ` item per line, or `[]`"
     return f"write {EXPECTED_TYPES[kind]}"
@@ -339,7 +365,8 @@ def _value_not_allowed(
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
-        close = closest(str(value), allowed)
+        begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
+        close = begun[0] if len(begun) == 1 else closest(str(value), allowed)
         return Finding(
             at,
             f"`{at}` cannot be {shown}",
@@ -355,6 +382,8 @@ def _value_not_allowed(
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 
+_SHORTEST: Final = 3
+"""The letters of a text that is likely the beginning of a word."""
 _CREDENTIALS: Final = re.compile(r"//\S*@")
 """A likely password in an address; logs show findings to more people than read the policy."""
 

@@ -96,7 +96,8 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
     """
     granted = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas}
     pools = [pool for pool in plan.pools if pool.name in granted]
-    untainted, how = [pool for pool in pools if not pool.barrier and is_whole(pool.at / "taints")], plan.cluster.spec.node_labels
+    untainted = [pool for pool in pools if not pool.barrier and is_whole(pool.at / "taints")]
+    how = plan.cluster.spec.node_labels
     if untainted:
         yield Finding(
             plan.cluster.at / "taintPools",

@@ -132,7 +132,8 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
     written = mapping(value_at(document.data, place[:-1]))
-    if parts := [alias for alias in _parts_here(model, place, value) if alias not in written]:
+    parts = _parts_here(model, place, value)
+    if parts := [alias for alias in parts if alias not in written] or parts[:1]:
         return parts
     close = None if _same_elsewhere(model, place, value) else closest(name, named(parent))
     return [close] if close else lacked(document, model, place)

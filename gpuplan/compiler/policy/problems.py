@@ -22,6 +22,7 @@ from gpuplan.compiler.policy.data.values import (
     UNLIMITED,
 )
 from gpuplan.compiler.policy.fields import command_for, nested_model
+from gpuplan.compiler.policy.foreign import help_on_file
 from gpuplan.compiler.policy.homes import (
     Home,
     find_home,
@@ -107,9 +108,9 @@ def unknown_kind(document: Document) -> Diagnostic:
     at = document.origin / "kind"
     known = ", ".join(f"`{kind}`" for kind in KINDS)
     if not document.kind:
-        is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
-        help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
-        finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
+        finding = Finding(
+            document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_on_file(document)
+        )
         return rules.UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)
     return rules.UNKNOWN_KIND.report(
@@ -123,21 +124,19 @@ def unknown_kind(document: Document) -> Diagnostic:
     )
 
 
-_FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
-"""The fields at the top of files of the MIG manager and of the device plugin, which have no kind."""
-
-
 def _way_of(document: Document) -> str:
     """Where a document of another kind belongs: policies may be made of it."""
     by_hand = "overlays/<cluster>/kustomize/"
     if command := command_for(document.kind):
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
+    if made_of := KINDS_OF_POLICIES.get(document.kind):
+        return f"write {made_of}, of which gpuplan makes one; other Kubernetes objects go to {by_hand}"
     if not _is_imported(document):
-        made_of = KINDS_OF_POLICIES.get(document.kind)
-        write = f"write {made_of}, of which gpuplan makes one; other " if made_of else "plain "
-        return f"{write}Kubernetes objects go to {by_hand}"
-    return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"
+        return help_on_file(document) or f"plain Kubernetes objects go to {by_hand}"
+    path = f"../{document.file.path.rpartition('/')[2]}"
+    run = f"`gpuplan import {path} -c <cluster> --merge`"
+    return f"move it to {by_hand}; or to {path}, and run {run} for policies that say it"
 
 
 def _is_imported(document: Document) -> bool:
@@ -211,7 +210,8 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return rules.NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
             message = f"unknown apiVersion `{error['input']}`"
-            help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
+            is_other = _is_imported(document) and document.kind not in KINDS
+            help_ = _way_of(document) if is_other else f"write `apiVersion: {API_VERSION}`"
             return rules.UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
         case kind if kind in EXPECTED_TYPES:
             return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
@@ -361,6 +361,10 @@ def _value_not_allowed(
     alternative = f", or {context['or']}" if context.get("or") else ""
     if remedy := _said_for_no_bound(at, value):
         return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
+    if "quotas" in at.path and str(value).endswith("%"):
+        return Finding(
+            at, f"`{at}` cannot be {shown}", label="not a number of units", help=_type_help("float_type", value)
+        )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if kind in ("enum", "literal_error"):

@@ -45,6 +45,11 @@ def find_turned(document: Document, model: type[BaseModel], place: Path) -> Turn
     if not fields and parent.__name__ == "Quota" and name in _WEIGHTS:
         into, fields = ("spec",), _weight(written[name], written)
     there = mapping(value_at(document.data, into))
+    while len(fields) == 1:
+        ((key, value),) = fields.items()
+        if not isinstance(value, dict) or not isinstance(there.get(key), dict):
+            break
+        into, there, fields = (*into, key), mapping(there[key]), value
     if not fields or not _fits(model, into, fields):
         return None
     taken = [key for key in fields if key in there and key not in names]
@@ -55,7 +60,7 @@ def find_turned(document: Document, model: type[BaseModel], place: Path) -> Turn
 def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     """Return the fields of a mapping that say what an unknown field of it does; none if there are none."""
     found = (turn for names, turn in TURNS.get(parent.__name__, {}).items() if name in names.split())
-    return next((fields for turn in found if (fields := turn(written[name], written))), {})
+    return next((fields for turn in found if (fields := turn(written.get(name), written))), {})
 
 
 def told(turned: Turned) -> str:
@@ -286,19 +291,15 @@ def _startup(value: object, _: Fields) -> Fields:
 
 
 def _in_pod(name: str) -> Turn:
-    return lambda value, written: {"podPatch": {"spec": {name: value}}} if "podPatch" not in written else {}
+    return lambda value, _: {"podPatch": {"spec": {name: value}}}
 
 
 def _in_metadata(name: str) -> Turn:
-    return lambda value, written: {"podPatch": {"metadata": {name: value}}} if "podPatch" not in written else {}
+    return lambda value, _: {"podPatch": {"metadata": {name: value}}}
 
 
 def _in_container(name: str) -> Turn:
-    def turned(value: object, written: Fields) -> Fields:
-        patch = {"containers": [{"name": CONTAINER, name: value}]}
-        return {"podPatch": {"spec": patch}} if "podPatch" not in written else {}
-
-    return turned
+    return lambda value, _: {"podPatch": {"spec": {"containers": [{"name": CONTAINER, name: value}]}}}
 
 
 def _metrics(value: object, _: Fields) -> Fields:

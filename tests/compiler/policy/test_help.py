@@ -261,6 +261,11 @@ ROWS = [
         "inference: {autoscaling: {minReplicaCount: 1, maxReplicaCount: 3, cpuPercent: 70}}",
         "inference: {autoscaling: {minReplicas: 1, maxReplicas: 3, cpuPercent: 70}}",
     ),
+    (
+        "Workload",
+        f"{SERVICE}volumes: [{{name: a, emptyDir: {{}}}}]\npodPatch: {{spec: {{serviceAccountName: b}}}}",
+        f"{SERVICE}podPatch: {{spec: {{serviceAccountName: b, volumes: [{{name: a, emptyDir: {{}}}}]}}}}",
+    ),
     # A number that means something else.
     ("Workload", f"{SERVICE}memory: 64", f"{SERVICE}memory: 64Gi"),
     ("Workload", f"{SERVICE}model: {{size: 100}}", f"{SERVICE}model: {{size: 100Gi}}"),
@@ -370,6 +375,10 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
         (
             "hard: {requests.nvidia.com/mig-1g.10gb: 3}\nquotas: [{pool: a, guaranteed: 1}]",
             "write `{pool: ..., unit: 1g.10gb, guaranteed: 3}` as an item of `quotas` in place of `hard`",
+        ),
+        (
+            "quotas: [{pool: a, guaranteed: 1, limit: 50%}]",
+            "write a number in place of the percentage, of units where it is a quota",
         ),
         ("turns: 3", "write one of the fields here, or remove `turns`"),
     ],

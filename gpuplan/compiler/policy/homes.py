@@ -19,7 +19,7 @@ from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, has_type, is_list, mapping, value_at
-from gpuplan.compiler.policy.turns import Turned, told, turn
+from gpuplan.compiler.policy.turns import Turned, told, turn, written_beside
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -78,8 +78,12 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         is_by_name = bool(_same_here(model, place) or _parts_here(model, place, value) or closest(name, known))
         if not is_by_name and len(near) == 1 and (line := as_line({near[0]: value})):
             help_ = f"write `{line[1:-1]}`"
-        if len(near) == 1 and near[0] in mapping(value_at(document.data, place[:-1])):
+        beside = written_beside(document, place, place[:-1])
+        if len(near) == 1 and near[0] in beside:
             help_ = f"write `{near[0]}`, which stands here too, once, with the value that is meant"
+            there = beside[near[0]]
+            if isinstance(there, list) and isinstance(value, list) and (line := as_line([*there, *value])):
+                help_ = f"write `{near[0]}: {line}` in place of both"
     elif said := find_said(document.kind, name):
         label, help_ = "said in another way", f"say it {said.how}: {said.page}"
     elif elsewhere := _elsewhere(document, model, place):
@@ -131,7 +135,7 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
         return []
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
-    written = mapping(value_at(document.data, place[:-1]))
+    written = written_beside(document, place, place[:-1])
     parts = _parts_here(model, place, value)
     if parts := [alias for alias in parts if alias not in written] or parts[:1]:
         return parts

@@ -68,7 +68,7 @@ def describe(
     for place in unknown:
         if place in following:
             continue
-        if (turned := find_turned(document, model, place)) and told(turned):
+        if (turned := find_turned(document, model, place, turns.values())) and told(turned):
             turns[place] = turned
             following |= {(*turned.around, name) for name in turned.names} - {place}
             following |= {turned.into, *((*turned.into, name) for name in turned.fields)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.policy.fields import nested_model
@@ -32,8 +32,20 @@ class Turned(NamedTuple):
     """Whether the fields are lists that are there, and these their further items."""
 
 
-def find_turned(document: Document, model: type[BaseModel], place: Path) -> Turned | None:
-    """Return the fields that say what an unknown one does, or None if no field is known to say it."""
+def written_beside(document: Document, place: Path, into: Path) -> Fields:
+    """Return the fields of a mapping that stand in the file of a field; an overlay may have others."""
+    file = Origin(document, place).key.locate().file
+    fields = mapping(value_at(document.data, into))
+    return {name: part for name, part in fields.items() if Origin(document, (*into, name)).key.locate().file is file}
+
+
+def find_turned(
+    document: Document, model: type[BaseModel], place: Path, earlier: Iterable[Turned] = ()
+) -> Turned | None:
+    """Return the fields that say what an unknown one does, or None if no field is known to say it.
+
+    ``earlier`` are those of other fields, which are to be written as well.
+    """
     around, name = place[:-1], str(place[-1])
     parent, written = nested_model(model, around), mapping(value_at(document.data, around))
     if parent is None:
@@ -44,7 +56,9 @@ def find_turned(document: Document, model: type[BaseModel], place: Path) -> Turn
     into = around
     if not fields and parent.__name__ == "Quota" and name in _WEIGHTS:
         into, fields = ("spec",), _weight(written[name], written)
-    there = mapping(value_at(document.data, into))
+    there = written_beside(document, place, into)
+    for other in earlier:
+        there = _joined(there, other.fields) if other.into == into else there
     while len(fields) == 1:
         ((key, value),) = fields.items()
         if not isinstance(value, dict) or not isinstance(there.get(key), dict):
@@ -53,7 +67,7 @@ def find_turned(document: Document, model: type[BaseModel], place: Path) -> Turn
     if not fields or not _fits(model, into, fields):
         return None
     taken = [key for key in fields if key in there and key not in names]
-    is_added = len(taken) == len(fields) == 1 and isinstance(there[taken[0]], list)
+    is_added = into == around and len(taken) == len(fields) == 1 and isinstance(there[taken[0]], list)
     return Turned(around, names, into, fields, is_added) if is_added or not taken else None
 
 
@@ -80,6 +94,16 @@ def told(turned: Turned) -> str:
     elif lines[1:]:
         text += " in its place"
     return f"{text}, each on a line of its own" if lines[1:] else text
+
+
+def _joined(fields: Fields, others: Fields) -> Fields:
+    """Return the fields of two mappings, those in mappings of both together."""
+    both = {
+        name: _joined(part, other)
+        for name, part in fields.items()
+        if isinstance(part, dict) and isinstance(other := others.get(name), dict)
+    }
+    return {**fields, **others, **both}
 
 
 def _fits(model: type[BaseModel], into: Path, fields: Fields) -> bool:

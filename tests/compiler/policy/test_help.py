@@ -266,6 +266,11 @@ ROWS = [
         f"{SERVICE}volumes: [{{name: a, emptyDir: {{}}}}]\npodPatch: {{spec: {{serviceAccountName: b}}}}",
         f"{SERVICE}podPatch: {{spec: {{serviceAccountName: b, volumes: [{{name: a, emptyDir: {{}}}}]}}}}",
     ),
+    (
+        "Workload",
+        f"{SERVICE}dnsPolicy: None\nserviceAccountName: b\nlabels: {{c: d}}",
+        f"{SERVICE}podPatch: {{spec: {{dnsPolicy: None, serviceAccountName: b}}, metadata: {{labels: {{c: d}}}}}}",
+    ),
     # A number that means something else.
     ("Workload", f"{SERVICE}memory: 64", f"{SERVICE}memory: 64Gi"),
     ("Workload", f"{SERVICE}model: {{size: 100}}", f"{SERVICE}model: {{size: 100Gi}}"),
@@ -380,6 +385,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
             "quotas: [{pool: a, guaranteed: 1, limit: 50%}]",
             "write a number in place of the percentage, of units where it is a quota",
         ),
+        ("members: [a]\ngroups: [b]", "write `members: [a, b]` in place of both"),
         ("turns: 3", "write one of the fields here, or remove `turns`"),
     ],
 )

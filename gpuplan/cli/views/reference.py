@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 import click
 
@@ -44,8 +46,11 @@ def rules_document(rules: Sequence[Rule], headings: Mapping[str, str]) -> str:
     """Return the list of all rules, below ``headings``: each by the first code of its group."""
     parts = ["# Rules", "Every finding carries its rule's code. A code is never used again for something else."]
     for start, end in pairwise((*headings, "GPUX")):
-        group = [rule for rule in rules if start <= rule.code < end]
-        rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in group]
+        first, behind = (bisect_left(rules, code, key=attrgetter("code")) for code in (start, end))
+        rows = [
+            (f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary)
+            for rule in rules[first:behind]
+        ]
         parts.append(f"## {headings[start]}\n\n{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}".rstrip())
     return NOTICE + "\n\n".join(parts) + "\n"
 

@@ -99,8 +99,9 @@ _WORK_HEAD: Final = """\
 # What tenants may do to running work
 
 Queues limit tenants as long as the queues count all running work. Kueue and KAI-Scheduler count by owners, labels,
-annotations and finalizers, which the role `edit` may change. Admission policies therefore protect these fields from
-everyone except controllers. A controller is a user who may change or delete such objects in every namespace.
+annotations and finalizers, which the role `edit` may change. Admission policies such as `gpuplan-running` and
+`gpuplan-grace` therefore protect these fields from everyone except controllers. A controller is a user who may change
+or delete such objects in every namespace.
 Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and administrators who drain nodes
 work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the scheduler that KAI-Scheduler was made
 from, which is not public. gpuplan assumes that both behave alike.

@@ -40,6 +40,7 @@ _SURE = 0.88
 """The likeness above which an option is a misspelling, even of the first letter."""
 _STEM = 4
 """The letters that an option has to share with the one that is meant."""
+_CHOICE: Final = re.compile(r"'(?P<value>[^']*)' is not one of")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
 _UNKNOWN: Final = re.compile(
     r"(?:there is )?no (?P<kind>pool|tenant|cluster|GPU model) `(?P<name>[^`]+)`.*"
@@ -132,8 +133,8 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
         return click.UsageError(f"{error.message.partition(' (')[0]} {answer}", context)
     if isinstance(error, click.MissingParameter):
         return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.", context)
-    if isinstance(error, click.BadParameter) and error.param and "--output-format" in error.param.opts:
-        answer = _answer_format(error, context)
+    if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
+        answer = _answer_choice(match["value"], error.param, context)
         return click.UsageError(f"{error.format_message()} {answer}".rstrip(), context)
     if match := _EXTRA.fullmatch(error.message):
         return click.UsageError(f"{error.message}. {_answer_word(match['words'], context, typed)}", context)
@@ -155,6 +156,8 @@ def answer_trouble(message: str, missing: str, context: click.Context) -> str:
     if known == "Cluster" and (cluster := _cluster_in(name, context)):
         return f"type `{path} -c {cluster}`"
     is_dump = missing and "DUMP..." in names and not _cluster_in(name, context)
+    if match and match["called"] and any(kind.islower() for kind in find_kinds(name, context)):
+        return ""
     answer = "" if is_dump else _answer_thing(name, context, names, path, but=known)
     return (answer or (_answer_case(MISSING, names, path) if missing else "")).rstrip(".")
 
@@ -183,6 +186,8 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         behind = list(typed)
         behind.remove(str(verb))
         return f"Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
+    long = next((f"-{word}" for word in typed if option == word[:2] and word[1:2] != "-"), "")
+    option = long if _find_row(OPTIONS, long) else option
     file = _value_of(option, typed) if option.startswith("--out") and context.parent else ""
     if answer := _answer_file(file, context.command, context):
         return answer
@@ -222,16 +227,13 @@ def _share_stem(word: str, other: str) -> bool:
     return len(word) >= _STEM and (word.startswith(other) or other.startswith(word))
 
 
-def _answer_format(error: click.BadParameter, context: click.Context) -> str:
-    """Return what to type instead of a format that a command does not have."""
-    match = re.search(r"'([^']*)' is not one of", error.message)
-    if match is None or error.param is None:
-        return ""
-    value, names, path = match[1], _names_of(context.command), context.command_path
+def _answer_choice(value: str, parameter: click.Parameter, context: click.Context) -> str:
+    """Return what to type instead of a format, or of another word that a parameter does not take."""
+    names, path = _names_of(context.command), context.command_path
     format_ = re.split(r"[=:,]", value)[0].lower()
-    own = _formats_of(error.param, context)
-    if near := closest(format_, own):
-        return f"Did you mean `{path} -o {near}`?"
+    near, is_format = closest(format_, _choices_of(parameter, context)), "--output-format" in parameter.opts
+    if near or not is_format:
+        return f"Did you mean `{f'{path} -o {near}' if is_format else near}`?" if near else ""
     if answer := _answer_file(value, context.command, context):
         return answer
     if row := _find_row(FORMATS, format_):
@@ -241,11 +243,11 @@ def _answer_format(error: click.BadParameter, context: click.Context) -> str:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         options = [each for each in command.params if "--output-format" in each.opts] if command else []
-        owners += [f"gpuplan {name} -o {format_}" for each in options if format_ in _formats_of(each, context)]
+        owners += [f"gpuplan {name} -o {format_}" for each in options if format_ in _choices_of(each, context)]
     return f"Other commands have this format, such as {listing(owners[:2])}." if owners else ""
 
 
-def _formats_of(parameter: click.Parameter, context: click.Context) -> list[str]:
+def _choices_of(parameter: click.Parameter, context: click.Context) -> list[str]:
     return [str(item.value) for item in parameter.shell_complete(context, "")]
 
 
@@ -261,7 +263,7 @@ def _answer_file(value: str, command: click.Command, context: click.Context) -> 
         return f"`{path} --out {quote(str(file))}` names the folder to write."
     if "--stdout" in names and file.suffix in (".yaml", ".yml"):
         return f"`{path} -c NAME --stdout` prints the objects in YAML; redirect it to `{file}`."
-    own = next((_formats_of(each, context) for each in command.params if "--output-format" in each.opts), [])
+    own = next((_choices_of(each, context) for each in command.params if "--output-format" in each.opts), [])
     if not own:
         return ""
     format_ = ENDINGS.get(file.suffix, "")
@@ -309,7 +311,7 @@ def _answer_word(extra: str, context: click.Context, typed: Sequence[str]) -> st
     if kind in THINGS and name:
         return _answer_case(THINGS[kind], names, context.command_path, name=name)
     if answer := _answer_thing(word, context, names, context.command_path):
-        return answer
+        return answer if words[0] == word else answer.replace(" POOL ", f" {words[0]} ")
     if row := _find_row(NOUNS, word.lower()):
         return row
     return _answer_case(WORDS, names, context.command_path)

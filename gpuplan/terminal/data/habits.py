@@ -13,7 +13,7 @@ Cases = Mapping[str, str]
 
 PREFIXES: Final = (
     "app apps application argo argocd cargo docker flux git go gpuplan helm just k kubectl kustomize make mig npm"
-    " nvidia-smi oc opentofu pnpm poetry please podman task terraform tf tofu yarn"
+    " nvidia-smi oc opentofu pnpm poetry please podman run task terraform tf tofu yarn"
 )
 """Programs, and groups of their verbs: the next word says what to do."""
 
@@ -63,7 +63,7 @@ VERBS: Final[Mapping[str, str]] = {
         " GPU Operator, and `gpuplan build` writes them."
     ),
     "kustomize stdout print output outputs objects yaml": _PRINTS,
-    "get list ls view describe inspect cat json": _SHOWS,
+    "get list ls ps view describe inspect cat json": _SHOWS,
     "status state health doctor live compare refresh reality": (
         "gpuplan keeps no state beside Git: `gpuplan show` shows pools, tenants and free units, and"
         " `gpuplan drift FILE` lists where a cluster differs from the policies."
@@ -137,7 +137,7 @@ NOUNS: Final[Mapping[str, str]] = {
     ),
     "workload workloads job jobs deployment deployments": "`gpuplan show` shows the workloads of each tenant.",
 }
-"""What other programs list by name, with the commands that show it."""
+"""Nouns that other programs list, with the commands that show them."""
 
 PHRASES: Final[Mapping[str, str]] = {
     "rollout status": (
@@ -412,6 +412,17 @@ OPTIONS: Final[Mapping[str, Cases]] = {
             "A comment ignores a rule, such as `# gpuplan: ignore[GPU435] reason`. `gpuplan explain rules` lists the"
             " rules, and `gpuplan validate --warnings-as-errors` ends with 1 on warnings."
         )
+    },
+    "--pool": {
+        "POOL": "`{command} POOL` needs no option for its pool.",
+        ANY: "`gpuplan show --pool NAME` selects a pool.",
+    },
+    "--node --away": {
+        "--away": "`{command} --away NODE` shows the plan without a node.",
+        ANY: "`gpuplan show --away NODE` shows the pools and guarantees without a node.",
+    },
+    "--gpu --gpus --model": {
+        ANY: "`gpuplan explain gpus` lists the GPU models, and `gpuplan show` the pools with their models."
     },
     "--pager --no-pager --less": {
         ANY: "gpuplan starts no pager: `gpuplan show --summary` prints a line for each cluster."

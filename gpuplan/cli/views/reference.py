@@ -83,7 +83,7 @@ def _gpu_section(gpu: Gpu) -> str:
     if gpu.profiles:
         parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
         layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
-        parts.append(f"Layouts that fill the GPU:\n\n{fenced(layouts, 'text')}\n")
+        parts.append(f"Layouts without room for another instance:\n\n{fenced(layouts, 'text')}\n")
     remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
     remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
     parts.append("".join(f"- {remark}\n" for remark in remarks))

@@ -4,31 +4,123 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from shlex import join, quote
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import click
 
 from gpuplan.compiler.base.repository import OVERLAYS
 from gpuplan.compiler.base.wording import closest, listing
-from gpuplan.terminal.data.habits import ANY, OPTIONS, VERBS, WORDS, Cases
+from gpuplan.terminal.data.habits import (
+    ANY,
+    ENDINGS,
+    FORMATS,
+    KINDS,
+    MISSING,
+    NOUNS,
+    OBJECTS,
+    OPTIONS,
+    PHRASES,
+    PREFIXES,
+    THINGS,
+    VERBS,
+    WORDS,
+    Cases,
+)
 from gpuplan.terminal.options import cluster_names
+from gpuplan.terminal.things import find_kinds, model_with
 
 T = TypeVar("T")
 
 _UNLIKELY = 0.8
 """The likeness below which a short verb is no misspelling of another one: `lint` is like `init`."""
+_SURE = 0.88
+"""The likeness above which an option is a misspelling, even of the first letter."""
+_STEM = 4
+"""The letters that an option has to share with the one that is meant."""
+_CHOICE: Final = re.compile(r"'(?P<value>[^']*)' is not one of")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
+_UNKNOWN: Final = re.compile(
+    r"(?:there is )?no (?P<kind>pool|tenant|cluster|GPU model) `(?P<name>[^`]+)`.*"
+    r"|nothing is called `(?P<called>[^`]+)`|`(?P<named>[^`]+)` names nothing"
+    r"|`(?P<span>[^`]+)` is no range of revisions"
+)
+"""Errors about a name that a command does not know."""
+_DOCUMENTS: Final = {"pool": "Pool", "tenant": "Tenant", "cluster": "Cluster", "GPU model": "model"}
 
 
-def answer_verb(verb: str, known: Sequence[str]) -> str:
-    """Return what to type instead of a verb that gpuplan does not have."""
-    if answer := _find_row(VERBS, verb.lower()):
+def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str, str]) -> str:
+    """Return what to type instead of a verb that gpuplan does not have; ``lines`` describes the usual verbs."""
+    verb = typed[0].lower()
+    known = cast("click.Group", context.command).list_commands(context)
+    words = [word for word in typed[1:] if not word.startswith("-")]
+    first, *parts = re.split(r"[-_:.]", verb)
+    following = words[0].lower() if words else ""
+    if typed[0] in cluster_names(context):
+        return _answer_thing(typed[0], context, frozenset(), "gpuplan")
+    if verb in PREFIXES.split() and following and (answer := _answer_after(words, known, context)):
         return answer
-    starts = [name for name in known if len(verb) > 2 and name.startswith(verb.lower())]
-    near = closest(verb, known, likeness=_UNLIKELY) or next(iter(starts), None)
-    return f"Did you mean '{near}'?" if near else "`gpuplan --help` lists the commands."
+    if answer := _answer_known(verb, words, context):
+        return answer
+    starts = [name for name in known if len(verb) > 2 and name.startswith(verb)]
+    if near := closest(verb, known, likeness=_UNLIKELY) or next(iter(starts), None):
+        return f"Did you mean '{near}'?"
+    if first in known and parts:
+        return _find_row(NOUNS, parts[0]) or f"Type `gpuplan {first}`."
+    if parts and (answer := _answer_known(first, [*parts, *words], context)):
+        return answer
+    if answer := _answer_thing(typed[0], context, frozenset(), "gpuplan"):
+        return answer
+    width = max(map(len, lines))
+    listed = "".join(f"\n  {name:{width}}  {line}" for name, line in lines.items())
+    return f"`gpuplan --help` lists the commands. The usual commands:\n{listed}"
+
+
+def _answer_after(words: Sequence[str], known: Sequence[str], context: click.Context) -> str:
+    """Return the answer to the verb behind the name of another program."""
+    verb = words[0].lower()
+    if verb in PREFIXES.split() and words[1:] and (answer := _answer_after(words[1:], known, context)):
+        return answer
+    if verb in known and (command := cast("click.Group", context.command).get_command(context, verb)):
+        names = _names_of(command)
+        rest = [part for word in words[1:] for part in _option_for(word, names, context)]
+        return f"Type `{join(['gpuplan', verb, *(rest if '-c' in names else words[1:])])}`."
+    return _answer_known(verb, words[1:], context)
+
+
+def _answer_known(verb: str, words: Sequence[str], context: click.Context) -> str:
+    """Return the answer to a verb of other programs, and to the object behind it; empty if nobody knows the verb."""
+    row = _find_verb(verb)
+    if not row:
+        return ""
+    kind, name = _object_in(words, context)
+    cases = _find_row(OBJECTS, verb) or {}
+    case = cases.get(kind) or cases.get(ANY, "")
+    if kind and case and (name or "{name}" not in case):
+        answer = case.format(kind=kind, name=name)
+        return f"{answer} {row}" if "policies/" in row else answer
+    is_listed = "Pool" in cases and words and not _find_row(OBJECTS, words[0].lower())
+    if is_listed and words[0] in cast("click.Group", context.command).list_commands(context):
+        return f"Type `gpuplan {words[0]}`."
+    listed = _find_verb(words[0].lower()) if is_listed else ""
+    return (listed or row).format(verb=verb)
+
+
+def _find_verb(word: str) -> str:
+    return _find_row(NOUNS, word) or _find_row(VERBS, word) or ""
+
+
+def _object_in(words: Sequence[str], context: click.Context) -> tuple[str, str]:
+    """Return the kind and the name of what follows a verb: ``pool a100``, ``pool/a100`` or ``a100``."""
+    if not words:
+        return "", ""
+    noun, _, name = words[0].partition("/")
+    if kind := _find_row(KINDS, noun.lower()):
+        return kind, name or next(iter(words[1:]), "")
+    kinds = [kind for kind in find_kinds(words[0], context) if kind[:1].isupper()]
+    return (kinds[0], words[0]) if kinds else ("", "")
 
 
 def answer_usage(error: click.UsageError, context: click.Context, typed: Sequence[str]) -> click.UsageError:
@@ -36,13 +128,38 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     if not {"-h", "--help"}.isdisjoint(typed):
         click.echo(context.get_help())
         context.exit()
-    if isinstance(error, click.NoSuchOption) and (answer := _answer_option(error.option_name, context, typed)):
-        return click.UsageError(f"{error.message} {answer}", context)
+    if isinstance(error, click.NoSuchOption):
+        answer = _answer_option(error.option_name, context, typed)
+        return click.UsageError(f"{error.message.partition(' (')[0]} {answer}", context)
     if isinstance(error, click.MissingParameter):
         return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.", context)
+    if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
+        answer = _answer_choice(match["value"], error.param, context)
+        return click.UsageError(f"{error.format_message()} {answer}".rstrip(), context)
     if match := _EXTRA.fullmatch(error.message):
-        return click.UsageError(f"{error.message}. {_answer_word(match['words'], context)}", context)
+        return click.UsageError(f"{error.message}. {_answer_word(match['words'], context, typed)}", context)
     return error
+
+
+def answer_trouble(message: str, missing: str, context: click.Context) -> str:
+    """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; empty if unknown."""
+    group = cast("click.Group", context.command)
+    command = group.get_command(context, context.invoked_subcommand or "")
+    match = _UNKNOWN.fullmatch(message)
+    name = missing or (next(filter(None, match.group("name", "called", "named", "span")), "") if match else "")
+    if command is None or not name:
+        return ""
+    path, names = f"gpuplan {command.name}", _names_of(command)
+    if phrase := PHRASES.get(f"{command.name} {name}"):
+        return phrase.rstrip(".")
+    known = _DOCUMENTS.get(match["kind"] or "", "") if match else "revision"
+    if known == "Cluster" and (cluster := _cluster_in(name, context)):
+        return f"type `{path} -c {cluster}`"
+    is_dump = missing and "DUMP..." in names and not _cluster_in(name, context)
+    if match and match["called"] and any(kind.islower() for kind in find_kinds(name, context)):
+        return ""
+    answer = "" if is_dump else _answer_thing(name, context, names, path, but=known)
+    return (answer or (_answer_case(MISSING, names, path) if missing else "")).rstrip(".")
 
 
 def refuse_clusters(context: click.Context, value: T) -> T:
@@ -59,19 +176,101 @@ def _find_row(table: Mapping[str, T], word: str) -> T | None:
 
 
 def _answer_option(option: str, context: click.Context, typed: Sequence[str]) -> str:
-    """Return what to type instead of an option, or nothing if only the spelling may help."""
+    """Return what to type instead of an option."""
     root, group = context.find_root(), cast("click.Group", context.find_root().command)
     verbs = {name: _names_of(each) for name in group.list_commands(root) if (each := group.get_command(root, name))}
     verb = context.info_name if context.parent else next((word for word in typed if word in verbs), "")
     names = verbs.get(verb or "", frozenset())
+    command = f"gpuplan {verb}".rstrip()
     if option in names:
         behind = list(typed)
         behind.remove(str(verb))
         return f"Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
+    long = next((f"-{word}" for word in typed if option == word[:2] and word[1:2] != "-"), "")
+    option = long if _find_row(OPTIONS, long) else option
+    file = _value_of(option, typed) if option.startswith("--out") and context.parent else ""
+    if answer := _answer_file(file, context.command, context):
+        return answer
     if row := _find_row(OPTIONS, option):
-        return _answer_case(row, names, f"gpuplan {verb}".rstrip())
-    owners = [f"gpuplan {name}" for name, known in verbs.items() if option in known]
-    return f"It is an option of {listing(owners, 3)}." if owners else ""
+        return _answer_case(row, names, command)
+    if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
+        return f"Did you mean {listing(near, 3, last='or')}?"
+    if owners := [f"gpuplan {name}" for name, known in verbs.items() if option in known]:
+        return f"It is an option of {listing(owners, 3)}."
+    return f"`{command} --help` lists the options."
+
+
+def _value_of(option: str, typed: Sequence[str]) -> str:
+    """Return the value that an unknown option seems to have: behind ``=``, or the next word."""
+    for word, following in zip(typed, (*typed[1:], ""), strict=True):
+        if word == option:
+            return "" if following.startswith("-") else following
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return ""
+
+
+def _near_options(option: str, known: Iterable[str]) -> list[str]:
+    """Return the options that share a word, or nearly all letters, with one that is unknown."""
+    words = option.lstrip("-").replace("_", "-").split("-")
+    shared = [
+        name
+        for name in sorted(known)
+        if (word := name[2:].split("-")[0]) == words[0] or (len(words[0]) >= _STEM and _share_stem(word, words[0]))
+    ]
+    near = closest(option, known, likeness=_UNLIKELY)
+    is_meant = near and (near[2:3] == option[2:3] or near == closest(option, known, likeness=_SURE))
+    return [str(near)] if is_meant else shared
+
+
+def _share_stem(word: str, other: str) -> bool:
+    return len(word) >= _STEM and (word.startswith(other) or other.startswith(word))
+
+
+def _answer_choice(value: str, parameter: click.Parameter, context: click.Context) -> str:
+    """Return what to type instead of a format, or of another word that a parameter does not take."""
+    names, path = _names_of(context.command), context.command_path
+    format_ = re.split(r"[=:,]", value)[0].lower()
+    near, is_format = closest(format_, _choices_of(parameter, context)), "--output-format" in parameter.opts
+    if near or not is_format:
+        return f"Did you mean `{f'{path} -o {near}' if is_format else near}`?" if near else ""
+    if answer := _answer_file(value, context.command, context):
+        return answer
+    if row := _find_row(FORMATS, format_):
+        return _answer_case(row, names, path)
+    group = cast("click.Group", context.find_root().command)
+    owners = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        options = [each for each in command.params if "--output-format" in each.opts] if command else []
+        owners += [f"gpuplan {name} -o {format_}" for each in options if format_ in _choices_of(each, context)]
+    return f"Other commands have this format, such as {listing(owners[:2])}." if owners else ""
+
+
+def _choices_of(parameter: click.Parameter, context: click.Context) -> list[str]:
+    return [str(item.value) for item in parameter.shell_complete(context, "")]
+
+
+def _answer_file(value: str, command: click.Command, context: click.Context) -> str:
+    """Return how a command writes to a file; empty if the value names none."""
+    file = PurePath(value.rpartition("=")[2])
+    if not value or (not file.suffix and "/" not in value) or "{" in value:
+        return ""
+    names, path = _names_of(command), f"gpuplan {command.name}"
+    if "--output" in names:
+        return f"`{path} -o {quote(str(file))}` writes the page to a file."
+    if "--out" in names and not file.suffix:
+        return f"`{path} --out {quote(str(file))}` names the folder to write."
+    if "--stdout" in names and file.suffix in (".yaml", ".yml"):
+        return f"`{path} -c NAME --stdout` prints the objects in YAML; redirect it to `{file}`."
+    own = next((_choices_of(each, context) for each in command.params if "--output-format" in each.opts), [])
+    if not own:
+        return ""
+    format_ = ENDINGS.get(file.suffix, "")
+    format_ = format_ if format_ in own else own[0]
+    if "FORMAT[=FILE]" in names:
+        return f"`{path} -o {format_}={quote(str(file))}` writes to a file."
+    return f"`{path} -o {format_}` prints this format; redirect it to `{file}`."
 
 
 def _names_of(command: click.Command) -> frozenset[str]:
@@ -81,18 +280,55 @@ def _names_of(command: click.Command) -> frozenset[str]:
     return frozenset({command.name or "", *names})
 
 
-def _answer_case(cases: Cases, names: frozenset[str], command: str) -> str:
-    return next(answer for case, answer in cases.items() if case == ANY or case in names).format(command=command)
+def _answer_case(cases: Cases, names: frozenset[str], command: str, **named: str) -> str:
+    answer = next((answer for case, answer in cases.items() if case == ANY or case in names), "")
+    return answer.format(command=command, **named)
 
 
-def _answer_word(words: str, context: click.Context) -> str:
-    word = words.split(maxsplit=1)[0]
+def _answer_thing(word: str, context: click.Context, names: frozenset[str], command: str, *, but: str = "") -> str:
+    """Return what to type with the name of something known; empty if the platform and gpuplan know none."""
+    noun, _, name = word.partition("/")
+    kinds = [kind for kind in find_kinds(word, context) if kind != but]
+    if not kinds and name and (kind := _find_row(KINDS, noun.lower())) in find_kinds(name, context):
+        kinds, word = [str(kind)], name
+    return _answer_case(THINGS[kinds[0]], names, command, name=word, model=model_with(word)) if kinds else ""
+
+
+def _answer_word(extra: str, context: click.Context, typed: Sequence[str]) -> str:
+    words = [word for word in typed if not word.startswith("-")]
+    word, verb = extra.split(maxsplit=1)[0], str(context.info_name)
     names = _names_of(context.command)
-    if "-c" in names and (name := _cluster_in(word, context)):
-        return _type_cluster(context, name)
+    phrase = next((answer for each in words if (answer := PHRASES.get(f"{verb} {each.lower()}"))), "")
+    if phrase:
+        return phrase
+    if verb == "diff" and len(words) > 1:
+        return f"Type `gpuplan diff {words[0]}..{word}`."
+    if answer := _selecting(extra.split(), names, context):
+        return answer
     if os.path.isdir(os.path.join(word, OVERLAYS)):  # noqa: PTH112, PTH118 - as it is typed
-        return f"Type `gpuplan -C {quote(word)} {context.info_name}`."
+        return f"Type `gpuplan -C {quote(word)} {verb}`."
+    kind, name = _object_in([word.lower(), *words[words.index(word) + 1 :]] if word in words else [word], context)
+    if kind in THINGS and name:
+        return _answer_case(THINGS[kind], names, context.command_path, name=name)
+    if answer := _answer_thing(word, context, names, context.command_path):
+        return answer if words[0] == word else answer.replace(" POOL ", f" {words[0]} ")
+    if row := _find_row(NOUNS, word.lower()):
+        return row
     return _answer_case(WORDS, names, context.command_path)
+
+
+def _selecting(words: Sequence[str], names: frozenset[str], context: click.Context) -> str:
+    """Return the options that select what words name; empty if a word names no cluster, pool or tenant."""
+    found = [_option_for(word, names, context) for word in words]
+    return f"Type `{context.command_path} {join(part for each in found for part in each)}`." if all(found) else ""
+
+
+def _option_for(word: str, names: frozenset[str], context: click.Context) -> tuple[str, ...]:
+    if "-c" in names and (name := _cluster_in(word, context)):
+        return "-c", name
+    kinds = find_kinds(word, context) if {"--pool", "--tenant"} & names else []
+    options = ((f"--{kind.lower()}", word) for kind in ("Pool", "Tenant") if kind in kinds)
+    return next((option for option in options if option[0] in names), ())
 
 
 def _cluster_in(word: str, context: click.Context) -> str:

@@ -17,6 +17,7 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.repository import OVERLAYS, find_link, is_kept_inside
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.terminal.text import Style, Theme, printable
+from gpuplan.terminal.verbs import late
 
 ELSEWHERE = 120
 """The cells of a line of prose in a file or a pipe; tables have as many there as they need."""
@@ -141,6 +142,9 @@ def refuse_leaving(path: str | os.PathLike[str]) -> None:
 # --- Words for errors ------------------------------------------------------------------------------------------------
 
 
+_answer_trouble = late("gpuplan.terminal.habits:answer_trouble")
+
+
 def report_error(error: Exception, context: click.Context) -> None:
     """Say on stderr why a command failed: trouble in its own words, and everything else as a bug in gpuplan."""
     terminal = Terminal.of(context)
@@ -148,10 +152,12 @@ def report_error(error: Exception, context: click.Context) -> None:
     if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
         terminal.insist(hidden("".join(traceback.format_exception(error))))
     if isinstance(error, GpuplanError):
-        terminal.insist(trouble(error.message, error.hint, theme))
+        terminal.insist(trouble(error.message, _answer_trouble(error.message, "", context) or error.hint, theme))
     elif isinstance(error, OSError) and error.strerror:
         place = f"`{error.filename}`: " if error.filename else ""
-        terminal.insist(trouble(f"{place}{error.strerror.lower()}", "", theme))
+        missing = str(error.filename or "") if isinstance(error, FileNotFoundError) else ""
+        hint = _answer_trouble("", missing, context)
+        terminal.insist(trouble(f"{place}{error.strerror.lower()}", hint, theme))
     else:
         terminal.insist(bug(error, theme))
 

@@ -192,7 +192,8 @@ class Verbs(_Sections, click.Group):
         except click.UsageError as error:
             if args[0].startswith("-"):
                 raise
-            raise click.UsageError(f"{error.message} {_answer_verb(args[0], self.list_commands(ctx))}", ctx) from error
+            lines = {verb: line for verb, (_, line) in next(iter(self.sections.values())).items()}
+            raise click.UsageError(f"{error.message} {_answer_verb(args, ctx, lines)}", ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, verbs in self.sections.items():

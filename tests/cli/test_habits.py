@@ -12,14 +12,36 @@ import pytest
 
 from gpuplan.cli.main import main
 from gpuplan.terminal import verbs
-from gpuplan.terminal.data.habits import OPTIONS, VERBS, WORDS
+from gpuplan.terminal.data.habits import (
+    FORMATS,
+    MISSING,
+    NOUNS,
+    OBJECTS,
+    OPTIONS,
+    PHRASES,
+    PREFIXES,
+    THINGS,
+    VERBS,
+    WORDS,
+)
 from tests.cli.platforms import a_platform
 from tests.cli.runs import run
 
 REACHED = 77
 """The exit code of a command whose options and arguments have been read."""
 OURS = main.list_commands(click.Context(main))
-FOREIGN = [word for words in VERBS for word in words.split()]
+FOREIGN = [word for table in (VERBS, NOUNS) for words in table for word in words.split()]
+
+WITH = {
+    "POOL": "rollout",
+    "DUMP...": "drift",
+    "TARGET": "trace",
+    "[DEMAND...]": "pack",
+    "--against": "diff",
+    "--output": "report",
+    "init": "init",
+}
+"""A command that has what a case asks for; `show` has the others."""
 
 Unparsed = Callable[[str], list[str]]
 
@@ -117,6 +139,178 @@ def test_help_is_shown_beside_what_is_wrong() -> None:
     assert run("build", "prod", "-h") == run("build", "--help")
 
 
+@pytest.mark.parametrize("verb", ["abracadabra", "zap", "perform", "terminal"])
+def test_an_unknown_verb_is_answered_with_the_usual_commands(verb: str, tmp_path: Path) -> None:
+    answer = run(verb, cwd=tmp_path).err
+
+    assert "`gpuplan --help` lists the commands" in answer
+    assert re.findall(r"^  ([a-z]+)  +[A-Z].*\.$", answer, re.MULTILINE) == [
+        *("init", "validate", "show", "build", "diff", "rollout", "report", "explain")
+    ]
+
+
+@pytest.mark.parametrize("program", PREFIXES.split())
+def test_the_name_of_another_program_is_passed_over(program: str, tmp_path: Path) -> None:
+    a_platform(tmp_path)
+
+    assert "Type `gpuplan diff -c dev`." in run(program, "diff", "dev", cwd=tmp_path).err
+    assert "`gpuplan show`" in run(program, "list", cwd=tmp_path).err
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("describe pool research", "Type `gpuplan show --pool research`."),
+        ("get pool/research", "Type `gpuplan show --pool research`."),
+        ("inspect research", "Type `gpuplan show --pool research`."),
+        ("view tenant research", "Type `gpuplan show --tenant research`."),
+        ("describe cluster dev", "Type `gpuplan show -c dev`."),
+        ("delete pool research", "`gpuplan trace Pool/research` names the file"),
+        ("edit Tenant/research", "`gpuplan trace Tenant/research` names the file"),
+        ("create tenant serving", "`gpuplan explain Tenant` lists the fields"),
+        ("get pools", "`gpuplan show --pool NAME`"),
+        ("get rules", "Type `gpuplan rules`."),
+        ("list gpus", "`gpuplan explain gpus`"),
+        ("list-gpus", "`gpuplan explain gpus`"),
+        ("pools:list", "`gpuplan show --pool NAME`"),
+        ("show-pools", "`gpuplan show --pool NAME`"),
+        ("state list", "`gpuplan drift FILE`"),
+        ("top nodes", "`gpuplan pack --queries`"),
+        ("cordon gpu-1", "type `kubectl cordon NODE`. `gpuplan show --away NODE`"),
+        ("commit -m x", "type `git commit`"),
+        ("git commit", "type `git commit`"),
+        ("status", "`gpuplan drift FILE`"),
+        ("npm run build", "Type `gpuplan build`."),
+        ("rollout other research", "type `gpuplan rollout research --to SHARING`"),
+        ("explain kai", "did you mean"),
+        ("argocd app diff dev", "Type `gpuplan diff -c dev`."),
+        ("kubectl explain pool.spec", "Type `gpuplan explain pool.spec`."),
+        ("research", "`gpuplan show --pool research`"),
+        ("dev", "`gpuplan show -c dev`"),
+        ("GPU203", "`gpuplan explain GPU203`"),
+        ("show pools", "`gpuplan show --pool NAME`"),
+        ("show research", "Type `gpuplan show --pool research`."),
+        ("show dev research", "Type `gpuplan show -c dev --pool research`."),
+        ("show pool research", "type `gpuplan show --pool research`."),
+        ("show GPU203", "`gpuplan explain GPU203`"),
+        ("show A100-80GB", "`gpuplan catalog A100-80GB`"),
+        ("show 3g.40gb", "`gpuplan catalog A100-80GB`"),
+        ("show kai", "`gpuplan show --scheduler kai`"),
+        ("show policies/pool.yaml", "`gpuplan trace policies/pool.yaml:1`"),
+        ("show HEAD~1", "`gpuplan diff HEAD~1..HEAD`"),
+        ("build research", "`gpuplan show --pool research` shows it"),
+        ("build dev other", "type `gpuplan build -c dev`."),
+        ("diff HEAD~1 HEAD", "Type `gpuplan diff HEAD~1..HEAD`."),
+        ("rollout status research", "`gpuplan rollout POOL --nodes FILE` lists the steps that are left"),
+        ("rollout undo research", "`gpuplan rollout POOL --back`"),
+        ("rollout status", "`gpuplan rollout POOL --nodes FILE` lists the steps that are left"),
+        ("rollout dev --to x", "type `gpuplan rollout POOL -c dev --to SHARING`"),
+        ("explain research", "`gpuplan show --pool research` shows it"),
+        ("explain pool/research", "`gpuplan show --pool research` shows it"),
+        ("trace research", "type `gpuplan trace Pool/research`"),
+        ("catalog research", "`gpuplan show --pool research` shows it"),
+        ("validate research", "`gpuplan show --pool research` shows it"),
+        ("validate missing.yaml", "`gpuplan validate` checks the platform"),
+        ("pack missing.yaml", "`gpuplan pack` without a file plans for the quotas"),
+        ("import pool/research -c dev", "`gpuplan import --commands`"),
+        ("drift missing.yaml", "`gpuplan import --commands`"),
+        ("drift dev", "type `gpuplan drift FILE -c dev`"),
+        ("show --tenant dev", "type `gpuplan show -c dev`"),
+        ("show -c research", "type `gpuplan show --pool research`"),
+        ("show -c overlays/dev", "type `gpuplan show -c dev`"),
+    ],
+)
+def test_the_answer_to_a_name_or_a_phrase(typed: str, answer: str, tmp_path: Path) -> None:
+    done = run(*shlex.split(typed), cwd=a_platform(tmp_path))
+
+    assert done.code == 2
+    assert answer in " ".join(done.err.split())
+
+
+def test_a_pool_of_the_platform_is_no_phrase(tmp_path: Path) -> None:
+    pool = a_platform(tmp_path) / "policies/pool.yaml"
+    pool.write_text(pool.read_text().replace("name: research", "name: status"))
+
+    assert "is left" not in run("rollout", "status", cwd=tmp_path).err
+
+
+def test_trouble_about_something_else_keeps_its_help(tmp_path: Path) -> None:
+    assert "did you mean `research`?" in run("rollout", "reserch", cwd=a_platform(tmp_path)).err
+
+
+@pytest.mark.parametrize(
+    ("case", "answer"),
+    [
+        *((case, answer) for cases in THINGS.values() for case, answer in cases.items()),
+        *((case, answer) for cases in OBJECTS.values() for case, answer in cases.items()),
+        *MISSING.items(),
+    ],
+)
+def test_the_answer_to_a_name_parses(case: str, answer: str, unparsed: Unparsed) -> None:
+    command = f"gpuplan {WITH.get(case, 'show')}"
+
+    assert unparsed(answer.format(command=command, kind="Pool", name="kai", model="A100-80GB")) == []
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_begins_with_a_verb_and_is_answered_with_commands_that_parse(phrase: str, unparsed: Unparsed) -> None:
+    assert phrase.split(maxsplit=1)[0] in OURS
+    assert unparsed(PHRASES[phrase]) == []
+
+
+@pytest.mark.parametrize("format_", [*(format_ for formats in FORMATS for format_ in formats.split()), "wide", "x.md"])
+@pytest.mark.parametrize("verb", ["build", "validate", "show", "diff", "rollout x", "pack", "drift x", "trace x"])
+def test_a_foreign_format_is_answered_with_commands_that_parse(
+    verb: str, format_: str, tmp_path: Path, unparsed: Unparsed
+) -> None:
+    done = run(*verb.split(), "-o", format_, cwd=tmp_path)
+
+    assert done.code == REACHED or unparsed(done.err.partition("is not one of")[2]) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("build -o yaml", "`gpuplan build -c NAME --stdout`"),
+        ("show -o jsonpath={.x}", "`gpuplan show -o json`"),
+        ("build -o wide", "`gpuplan show -o wide`"),
+        ("validate -o html", "`gpuplan report -o report.html`"),
+        ("show -o tabel", "Did you mean `gpuplan show -o table`?"),
+        ("show -o plan.md", "`gpuplan show -o markdown` prints this format; redirect it to `plan.md`"),
+        ("diff -o plan.md", "`gpuplan diff -o markdown=plan.md`"),
+        ("show --output plan.md", "`gpuplan show -o markdown`"),
+        ("build --output made/", "`gpuplan build --out made`"),
+        ("build --output x.yaml", "`gpuplan build -c NAME --stdout`"),
+        ("validate --out x.sarif", "`gpuplan validate -o sarif=x.sarif`"),
+        ("diff --stat", "`git diff --stat out/`"),
+        ("build --set a=b", "write the value below policies/"),
+        ("build -f values.yaml", "`gpuOperator.values` of a Cluster"),
+        ("explain pool --recursive", "`gpuplan explain Pool` lists the fields"),
+        ("rollout a --undo", "`gpuplan rollout POOL --back`"),
+        ("show --since main", "`gpuplan diff REV..HEAD`"),
+        ("validate --since main", "`gpuplan validate --against REV`"),
+        ("validate -json", "`gpuplan validate -o json`"),
+        ("rollout --pool a", "`gpuplan rollout POOL` needs no option"),
+        ("show --node gpu-1", "`gpuplan show --away NODE`"),
+        ("schema pools", "Did you mean `pool`?"),
+        ("show --pools x", "Did you mean `--pool`?"),
+        ("validate --warn", "Did you mean `--warnings-as-errors`?"),
+        ("show --kluster x", "Did you mean `--cluster`?"),
+        ("show --frobnicate", "`gpuplan show --help` lists the options"),
+    ],
+)
+def test_the_answer_to_a_format_or_an_option(typed: str, answer: str, tmp_path: Path) -> None:
+    done = run(*shlex.split(typed), cwd=tmp_path)
+
+    assert done.code == 2
+    assert answer in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("option", ["--set", "--stat", "--values", "--strict", "--wait", "--sport", "--tool"])
+def test_an_option_is_not_guessed_by_its_letters_alone(option: str) -> None:
+    assert "Did you mean" not in run("build", option).err
+
+
 @pytest.mark.parametrize("option", [option for options in OPTIONS for option in options.split()])
 def test_a_foreign_option_is_answered_with_commands_that_parse(option: str, tmp_path: Path, unparsed: Unparsed) -> None:
     answers = {verb: run(verb, option, cwd=tmp_path) for verb in ("", *OURS)}
@@ -156,7 +350,7 @@ def test_an_option_has_one_answer() -> None:
         ("validate --clutser prod", "Did you mean"),
         ("validate -c dev,prod", "type `-c dev -c prod`"),
         ("pack --margin 1", "1 is ambiguous: type `1%` or `100%`"),
-        ("rollout a100 seven-small", "`gpuplan rollout POOL --to SHARING`"),
+        ("rollout a100 other", "`gpuplan rollout POOL --to SHARING`"),
         ("report page.html", "`gpuplan report -o FILE`"),
         ("init here prod", "`gpuplan init DIR --cluster prod`"),
         ("explain", "For example: `gpuplan explain GPU203`"),

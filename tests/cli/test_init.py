@@ -43,7 +43,7 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
     assert done.err.splitlines() == [
         "created files to edit:",
         "  platform/README.md",
-        "  platform/overlays/dev/cluster.yaml  who syncs out/: `argocd` or `flux`",
+        "  platform/overlays/dev/cluster.yaml  the program that syncs out/: `argocd` or `flux`",
         "  platform/policies/pools.yaml  the names of your nodes",
         "  platform/policies/priority-classes.yaml",
         "  platform/policies/tenants.yaml",

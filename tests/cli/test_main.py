@@ -172,9 +172,7 @@ def test_bad_usage_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> No
 
 def test_a_misspelt_verb_is_guessed() -> None:
     assert run("valdate").err.splitlines()[-1] == "Error: No such command 'valdate'. Did you mean 'validate'?"
-    assert run("frobnicate").err.splitlines()[-1] == (
-        "Error: No such command 'frobnicate'. `gpuplan --help` lists the commands."
-    )
+    assert "No such command 'frobnicate'. `gpuplan --help` lists the commands." in run("frobnicate").err
 
 
 def test_no_arguments_show_the_help() -> None:

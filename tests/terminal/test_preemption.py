@@ -73,7 +73,7 @@ def test_a_line_for_each_way() -> None:
         ],
     ]
     assert none == "  nobody evicts anybody in idle (gpu)"
-    assert legend == "  LACKING = what the new pod waits for; RUNS AT LEAST = before it may be evicted"
+    assert legend == "  LACKING = the resource that the new pod waits for; RUNS AT LEAST = before it may be evicted"
 
 
 def test_cpu_and_memory_have_lines_of_their_own_where_they_differ() -> None:

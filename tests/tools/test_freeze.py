@@ -106,7 +106,8 @@ def test_a_word_of_a_finding_differs(
     assert freeze.main(["compare", str(frozen)]) == 1
     shown = capsys.readouterr().out
     assert "wrong: -C before validate --kustomize off -o json\n--- frozen\n+++ now\n" in shown
-    assert '\n-      "help": "write `research`"\n+      "help": "add a Pool named `reserch`"\n' in shown
+    renamed = "name `research`, to which nothing refers, if it was renamed; or add a Pool named `reserch`"
+    assert f'\n-      "help": "write `research`"\n+      "help": "{renamed}"\n' in shown
     assert "right: " not in shown
 
 

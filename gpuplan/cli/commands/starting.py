@@ -28,7 +28,7 @@ _README = "README.md"
 _CLUSTER_FOLDER = "overlays/cluster/"
 _OURS = ("policies", "overlays", ".gpuplan")
 """The folders that the starter writes whole: beside other files in them it would be no starter."""
-_SYNC = "  who syncs out/: `argocd` or `flux`"
+_SYNC = "  the program that syncs out/: `argocd` or `flux`"
 _USUAL = ("research=1x8xA100-80GB:time-slicing=3", "inference=1x8xA100-80GB:mig=3g.40gb+2g.20gb:2")
 
 

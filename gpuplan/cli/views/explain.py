@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from textwrap import fill
 from typing import Final
 
@@ -35,7 +36,7 @@ def explain(subject: str, theme: Theme) -> str:
         if subject.lower() in (rule.code.lower(), rule.name):
             return rule_page(rule, theme) if isinstance(rule, Rule) else retired_page(rule, theme)
     family = subject.upper().rstrip("X")
-    if _FAMILY.fullmatch(family) and (listed := [rule for rule in rules() if rule.code.startswith(family)]):
+    if _FAMILY.fullmatch(family) and (listed := [rule for rule in rules() if fnmatchcase(rule.code, f"{family}*")]):
         return rules_table(listed, theme)
     if gpu := load().find(subject.upper()):
         return gpu_page(gpu, theme)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 import click
 
@@ -44,8 +46,11 @@ def rules_document(rules: Sequence[Rule], headings: Mapping[str, str]) -> str:
     """Return the list of all rules, below ``headings``: each by the first code of its group."""
     parts = ["# Rules", "Every finding carries its rule's code. A code is never used again for something else."]
     for start, end in pairwise((*headings, "GPUX")):
-        group = [rule for rule in rules if start <= rule.code < end]
-        rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in group]
+        first, behind = (bisect_left(rules, code, key=attrgetter("code")) for code in (start, end))
+        rows = [
+            (f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary)
+            for rule in rules[first:behind]
+        ]
         parts.append(f"## {headings[start]}\n\n{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}".rstrip())
     return NOTICE + "\n\n".join(parts) + "\n"
 
@@ -83,7 +88,7 @@ def _gpu_section(gpu: Gpu) -> str:
     if gpu.profiles:
         parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
         layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
-        parts.append(f"Layouts that fill the GPU:\n\n{fenced(layouts, 'text')}\n")
+        parts.append(f"Layouts without room for another instance:\n\n{fenced(layouts, 'text')}\n")
     remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
     remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
     parts.append("".join(f"- {remark}\n" for remark in remarks))

@@ -24,8 +24,8 @@ Each rule has a name. A refusal says what to write instead; this page has its sh
 _OPTIONAL: Final = """\
 ## Optional rules
 
-An earlier gpuplan did not have these rules, or only some platforms need them. `admission.without` of a Cluster leaves
-them out by name, and `gpuplan validate` then reports what tenants may do ([GPU421](rules/GPU421.md)):
+These rules refuse requests that an earlier gpuplan accepted, or that some platforms need. `admission.without` of a
+Cluster leaves them out by name, and `gpuplan validate` then reports what tenants may do ([GPU421](rules/GPU421.md)):
 
 ```yaml
 spec:
@@ -65,8 +65,8 @@ somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md) ref
 instead. For an object that gpuplan writes, `gpuplan diff` names the Application that waits.
 
 Jobs of workloads, and ConfigMaps that pods mount, have a digest of their content in their name: a change makes another
-object. For a custom kind that is not listed, gpuplan reads the fixed fields from the kind's definition, if it comes
-with the definition. Fixed fields of other kinds of Kubernetes itself are not known here.
+object. For a custom kind that is not listed, gpuplan reads the fixed fields from the kind's definition, if gpuplan has
+the definition. Fixed fields of other kinds of Kubernetes itself are not known here.
 
 """
 
@@ -99,11 +99,12 @@ _WORK_HEAD: Final = """\
 # What tenants may do to running work
 
 Queues limit tenants as long as the queues count all running work. Kueue and KAI-Scheduler count by owners, labels,
-annotations and finalizers, which the role `edit` may change. The policies `gpuplan-running` and `gpuplan-grace`
-therefore protect these fields from everyone except controllers. A controller is a user who may change or delete such
-objects in every namespace. Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and
-administrators who drain nodes work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the
-scheduler that KAI-Scheduler was made from, which is not public. gpuplan assumes that both behave alike.
+annotations and finalizers, which the role `edit` may change. Admission policies such as `gpuplan-running` and
+`gpuplan-grace` therefore protect these fields from everyone except controllers. A controller is a user who may change
+or delete such objects in every namespace.
+Controllers of Kubernetes, Kueue, KAI-Scheduler, operators of frameworks, Argo CD and administrators who drain nodes
+work as before. Run:ai 3.0 schedules by KAI-Scheduler. Run:ai up to 2.26 has the scheduler that KAI-Scheduler was made
+from, which is not public. gpuplan assumes that both behave alike.
 
 A pod that is ending keeps its GPUs until it has ended, and no queue counts it. A team therefore gets its guaranteed
 GPUs back when the borrower's grace period ends. `admission.gracePeriod` of the Cluster limits the grace period of pods
@@ -115,8 +116,8 @@ ResourceQuota at `limit` counts ending pods, too.
 
 _WORK_TAIL: Final = """
 Each rule is in the list of [all rules](../admission-rules.md), where you can leave out optional rules. The roles `edit`
-and `admin` do not allow actions that are not in the table, such as making Workloads, PodGroups and queues, or binding
-and resizing pods.
+and `admin` allow no other actions on running work, such as making Workloads, PodGroups and queues, or binding and
+resizing pods.
 """
 
 

@@ -368,7 +368,7 @@ def _uncapped(plan: Plan, tenant: Tenant, counted: Counted) -> Iterator[Finding]
 
 @check("GPU457", "defaults-refuse-containers")
 def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
-    """The defaults of containers exceed the default limits.
+    """The default limit of containers is below their default request, or above `maxRatio` times the request.
 
     ## Why
     The API server refuses a LimitRange whose default request is above its default limit (`ValidateLimitRange` in

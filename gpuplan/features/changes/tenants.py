@@ -656,7 +656,7 @@ def _left_by_keda(new: Workload, one: models.Autoscaling | None, other: models.A
     if kinds != (models.AutoscalerKind.SCALED_OBJECT, models.AutoscalerKind.HORIZONTAL_POD_AUTOSCALER):
         return None
     effect = (
-        "KEDA's HorizontalPodAutoscaler is deleted with its ScaledObject, and nothing scales until the next sync "
+        "the HorizontalPodAutoscaler of KEDA is deleted with its ScaledObject, and nothing scales until the next sync "
         "creates a HorizontalPodAutoscaler"
     )
     if one.min_replicas > 0:

@@ -91,8 +91,8 @@ def test_every_field_is_read_by_something() -> None:
         ast.parse(file.read_text(encoding="utf-8")) for file in package.rglob("*.py") if "policy" not in file.parts
     ]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    # Files of the device plugin are written as they are.
-    unread = {name for model, name, _ in FIELDS if not model.__name__.startswith("Plugin")} - read
+    # Files of the device plugin are written as they are, and `apiVersion` has one value, to which its type holds it.
+    unread = {name for model, name, _ in FIELDS if not model.__name__.startswith("Plugin")} - read - {"api_version"}
     assert unread == set(), "these have no effect: read them where they are to have one, most often in a back end"
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +11,14 @@ import pytest
 from gpuplan.compiler import pipeline
 from gpuplan.features.report.views.page import report_page
 from gpuplan.terminal.text import PLAIN
+from tests.browsers import grave_findings
 from tests.cli.runs import REPOSITORY
 from tests.features.report.views.test_report import example_with, merge, wrong_values
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One for all: it takes a second to start."""
-    if CHROMIUM is None:
-        if os.environ.get("GPUPLAN_TEST_REQUIRE_CHROMIUM"):
-            pytest.fail("GPUPLAN_TEST_REQUIRE_CHROMIUM is set, and no `chromium` is on the path")
-        pytest.skip("no `chromium` is on the path: `apt-get install chromium` brings Debian's")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +51,11 @@ def test_nor_from_reading_what_changes(
 
 
 def judge(browser: Browser, file: Path, width: int, scheme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     asked, said = _listened(page)
     page.goto(file.as_uri())
 
-    found = Axe().run(page).response["violations"]
-    grave = [
-        (item["id"], item["impact"], [node["html"] for node in item["nodes"]][:2])
-        for item in found
-        if item["impact"] in ("serious", "critical")
-    ]
-    assert grave == []
+    assert grave_findings(page) == []
     assert asked == [file.as_uri()]
     assert said == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -35,7 +35,7 @@ _BY_POOL = Said("by the pool: its nodes, labels and taints follow it", "docs/how
 _BY_VALUES = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_WINDOWS = Said(
     'by `disruption` of the Pool, such as `{windows: [{schedule: "0 22 * * 0", duration: 4h}]}`',
-    "docs/how-to/change-how-a-pool-is-shared.md#node-by-node",
+    "docs/how-to/change-how-a-pool-is-shared.md",
 )
 _BY_MEMBERS = Said("by `members`", "docs/how-to/add-a-tenant.md")
 _BY_QUOTA = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")

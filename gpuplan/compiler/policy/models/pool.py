@@ -295,9 +295,9 @@ class PoolSpec(Model):
     as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
     """
     fallback: names.PoolName | None = None
-    """The pool for Workloads when this pool is full, and after it the fallback's own fallback. The fallback must hand
-    out the same resources, must not isolate less, and the tenant needs a quota there. Hand-written pods name the pools
-    themselves, by a required node affinity.
+    """The pool for Workloads when this pool is full, and after it the fallback's own fallback. A Workload goes there
+    only if the fallback hands out its unit, and its tenant has a quota there. The fallback must not isolate less.
+    Hand-written pods name the pools themselves, by a required node affinity.
     """
     follow_units: Annotated[bool, Words("CPU and memory by units")] = False
     """Whether a quota without CPU or memory gets the part of the nodes that belongs to its units, less the reserve. A

@@ -230,7 +230,7 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     """During the change, nodes offer resources that belong to neither the old nor the new state.
 
     ## Why
-    A node's labels name entries in files of the GPU Operator, and Argo CD syncs these files separately. The device
+    A node's labels name entries in files of the GPU Operator, and these files are synced separately. The device
     plugin's file of a pool has the pool's name. If its content changes, nodes find the new content by their existing
     label as soon as the change is merged. The partitions follow with another label, which may wait for a person's
     approval. In between, a new file applies to old partitions. From time-slicing to MIG, whole GPUs are handed out

@@ -196,9 +196,7 @@ def bound_text(packing: Packing, variant: Variant) -> str:
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
         case Proof.NONE:
-            return (
-                f"no answer can take less than {least}; an answer in between may exist, since the solver stopped early"
-            )
+            return f"no answer can take less than {least}; an answer in between may exist: not all were tried"
 
 
 _UNITS: Final = {

@@ -232,6 +232,18 @@ def test_kueue_alone_stops_it(kind: str) -> None:
     assert judge_work(work(kind), work(kind, suspend=False), KUEUE) == []
 
 
+def test_a_scale_raises_no_replicas_of_any_work() -> None:
+    """A `Scale` does not show whether its work waits or runs."""
+
+    def scale(replicas: int) -> dict[str, Any]:
+        metadata = {"name": "large", "namespace": "research"}
+        return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": replicas}}
+
+    [refused] = judge_work(scale(3), scale(2))
+    assert refused.startswith("replicas of running work must not be raised, nor those of any work by its scale;")
+    assert judge_work(scale(2), scale(3)) == []
+
+
 @pytest.mark.parametrize(
     ("kind", "of", "user"),
     [

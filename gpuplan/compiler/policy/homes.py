@@ -19,7 +19,7 @@ from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, has_type, is_list, mapping, value_at
-from gpuplan.compiler.policy.turns import Turned, told, turn, written_beside
+from gpuplan.compiler.policy.turns import Turned, turn, write_help, written_beside
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -364,7 +364,7 @@ def said_otherwise(document: Document, place: Path, turned: Turned) -> Finding:
     head = next(iter(turned.fields))
     names = joined([f"`{name}`" for name in turned.names])
     above = f"write `{head}:` on a line above `{turned.names[0]}`, and indent {names} by 2 below it"
-    return Finding(Origin(document, place).key, message, label, help=told(turned) or above)
+    return Finding(Origin(document, place).key, message, label, help=write_help(turned) or above)
 
 
 def joined_homes(

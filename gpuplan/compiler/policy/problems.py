@@ -39,7 +39,7 @@ from gpuplan.compiler.policy.homes import (
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
-from gpuplan.compiler.policy.turns import Turned, find_turned, told
+from gpuplan.compiler.policy.turns import Turned, find_turned, write_help
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -68,7 +68,7 @@ def describe(
     for place in unknown:
         if place in following:
             continue
-        if (turned := find_turned(document, model, place, turns.values())) and told(turned):
+        if (turned := find_turned(document, model, place, turns.values())) and write_help(turned):
             turns[place] = turned
             following |= {(*turned.around, name) for name in turned.names} - {place}
             following |= {turned.into, *((*turned.into, name) for name in turned.fields)}

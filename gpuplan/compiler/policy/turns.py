@@ -77,7 +77,7 @@ def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     return next((fields for turn in found if (fields := turn(written.get(name), written))), {})
 
 
-def told(turned: Turned) -> str:
+def write_help(turned: Turned) -> str:
     """Return the help that gives the fields to write, or nothing if they are too long for a line."""
     lines = [as_line({name: value})[1:-1] for name, value in turned.fields.items()]
     if not all(lines):

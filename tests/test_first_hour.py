@@ -205,7 +205,6 @@ TOLD = [
         "add `1g.10gb` to the layout of pool `h100-mig`, or ",
     ),
     Mistake("a larger unit", "unit: 3g.20gb", "unit: 4g.20gb", "GPU103", "add `4g.20gb` to the layout"),
-    Mistake("whole GPUs", "unit: 3g.20gb", "unit: gpu", "GPU103", "count a unit that pool `a100-mig` hands out"),
     Mistake("no unit", "unit: 3g.40gb, ", "", "GPU104", "one of `2g.20gb` or `3g.40gb`"),
     Mistake("fewer names than nodes", "h100-t-.*", "h100-t-[0-7]", "GPU143", "widen the pattern until"),
     Mistake("unknown GPU", "gpu: A100-40GB", "gpu: B100-40GB", "GPU102", "kind: Gpu, metadata: {name: b100-40gb}"),
@@ -279,10 +278,43 @@ def test_a_word_that_means_true_elsewhere_is_answered_with_the_values(tmp_path: 
 @pytest.mark.parametrize(
     ("document", "code", "help_"),
     [
-        ("apiVersion: v1\nkind: ConfigMap\n", "GPU035", "run `gpuplan import policies/all.yaml` for policies that"),
-        ("apiVersion: v1\nkind: List\nitems: []\n", "GPU035", "run `gpuplan import policies/all.yaml` for policies"),
-        ("mig-configs: {}\n", "GPU035", "run `gpuplan import policies/all.yaml` for policies that say it"),
-        ("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n", "GPU036", "run `gpuplan import policies/all.yaml`"),
+        (
+            "apiVersion: v1\nkind: ConfigMap\n",
+            "GPU035",
+            "move it to overlays/<cluster>/kustomize/; or to ../all.yaml, and run ",
+        ),
+        (
+            "apiVersion: v1\nkind: List\nitems: []\n",
+            "GPU035",
+            "move it to overlays/<cluster>/kustomize/; or to ../all.yaml, and",
+        ),
+        (
+            "mig-configs: {a: [{devices: all, mig-enabled: true, mig-devices: {3g.40gb: 2}}], b: []}\n",
+            "GPU035",
+            "write a MigLayout named `a` with `instances: {3g.40gb: 2}`, and one for each of the other entries",
+        ),
+        (
+            "mig-configs: {a: [{devices: [0], mig-devices: {1g.10gb: 7}}, {devices: [1], mig-enabled: false}]}\n",
+            "GPU035",
+            "write a MigLayout named `a` with `devices: [{gpus: [0], instances: {1g.10gb: 7}}, {gpus: [1], ena",
+        ),
+        (
+            "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}\n",
+            "GPU035",
+            "write `sharing: {timeSlicing: {replicas: 3}}` in the Pool, and delete the file",
+        ),
+        (
+            "migManager: {enabled: false}\n",
+            "GPU035",
+            "write `values: {migManager: {enabled: false}}` below `spec.gpuOp",
+        ),
+        (
+            "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+            "GPU035",
+            "delete it: gpuplan reads all",
+        ),
+        ("apiVersion: apps/v1\nkind: Deployment\n", "GPU035", "write a Workload with `inference`, of which gpuplan"),
+        ("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
         ("apiVersion: gpuplan.dev/v2\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
         ("apiVersion: v1\nkind: Endpoints\n", "GPU035", "plain Kubernetes objects go to overlays/<cluster>/kustomize/"),
         ("apiVersion: example.com/v1\nkind: ConfigMap\n", "GPU035", "plain Kubernetes objects go to overlays/"),

@@ -15,6 +15,7 @@ from gpuplan.compiler.planning.grants import gpu_resources, has_admission_polici
 from gpuplan.compiler.planning.hand_files import read
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.compiler.policy.models import Cap, NodeLabels, Platform, PodSecurity
+from gpuplan.compiler.policy.parse import is_whole
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
 
@@ -95,7 +96,8 @@ def pool_without_taint(plan: Plan) -> Iterator[Finding]:
     """
     granted = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas}
     pools = [pool for pool in plan.pools if pool.name in granted]
-    untainted, how = [pool for pool in pools if not pool.barrier], plan.cluster.spec.node_labels
+    untainted = [pool for pool in pools if not pool.barrier and is_whole(pool.at / "taints")]
+    how = plan.cluster.spec.node_labels
     if untainted:
         yield Finding(
             plan.cluster.at / "taintPools",

@@ -84,12 +84,16 @@ def unlikely_amount(plan: Plan) -> Iterator[Finding]:
                 label=label,
                 help="write a number such as `64`, or thousandths such as `1500m`"
                 if written.counted is Counted.CPU
+                else f"write `{written.text}Gi`"
+                if written.text.isdecimal() and int(written.text) in _GIBIBYTES
                 else "write a number with a unit, such as `512Gi`",
             )
 
 
 _MOST_MILLICORES = 1_000_000_000
 _LEAST_BYTES = 2**20
+_GIBIBYTES = range(1, 10_000)
+"""Numbers without a unit that are most likely GiB."""
 _MOST_BYTES = 2**63 - 1
 
 

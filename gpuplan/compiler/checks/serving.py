@@ -237,7 +237,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 at / "cpuPercent",
                 f"the number of pods of `{workload.name}` follows their use of CPU, and they ask for none",
                 label="a part of nothing",
-                help="add `cpu: 4`, or as much as a pod needs",
+                help='add `cpu: "4"`, or as much as a pod needs',
             )
         yield from _silent(plan, workload, at, scaling)
         part = workload.pool.part_with(workload.unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from string import digits
@@ -520,8 +521,8 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
         spec = workload.spec
         cpus = parse_quantity(spec.cpu) if spec.cpu else Decimal(1)
         if cpus is None or not 0 < cpus <= _MOST_CPUS:
-            meant = quantity_meant(spec.cpu or "")
-            has_meaning = (parse_quantity(meant.strip("`")) or _MOST_CPUS) < _MOST_CPUS
+            meant = re.sub(r"^`([0-9.]+)`$", r'`"\1"`', quantity_meant(spec.cpu or ""))
+            has_meaning = (parse_quantity(meant.strip('`"')) or _MOST_CPUS) < _MOST_CPUS
             yield Finding(
                 workload.at / "cpu",
                 f"`{spec.cpu}` of workload `{workload.name}` is not a number of CPUs",

@@ -116,6 +116,8 @@ class Remarks:
     def not_a_mapping(self, root: Event, data: object) -> None:
         message = f"document is {_kind(data)}, not a mapping"
         help_text = "begin it with `apiVersion: gpuplan.dev/v1` and `kind`; separate documents with `---`"
+        if patch := _patched(data):
+            help_text = f"write a document of the kind and name of what it changes, with {patch}"
         self._remark(rules.NOT_A_MAPPING, self._span(root), (), message, "not a mapping", help_text)
 
     def doubt(self, event: Event, path: Path, doubt: Doubt) -> None:
@@ -212,6 +214,28 @@ _TAG = regex(r"!(?:<[^>\s]*>|[^\s,\[\]{}]*)")
 
 def _line(diagnostic: Diagnostic) -> int:
     return diagnostic.finding.at.locate().span.start.line
+
+
+def _patched(data: object) -> str:
+    """Return what a JSON patch sets, as a document of an overlay says it; nothing for any other list."""
+    steps = data if isinstance(data, list) else []
+    if not steps or not all(isinstance(step, dict) and "op" in step and "path" in step for step in steps):
+        return ""
+    fields: dict[str, object] = {}
+    for step in steps:
+        *parents, name = (part.replace("~1", "/") for part in str(step["path"]).strip("/").split("/"))
+        holder: object = fields
+        for part in parents:
+            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else None
+        is_known = step["op"] in ("add", "replace", "remove") and not any(map(str.isdecimal, (*parents, name)))
+        if not is_known or name == "-" or not isinstance(holder, dict):
+            return "the fields that differ"
+        holder[name] = step.get("value")
+    text = yaml.safe_dump(fields, default_flow_style=True, sort_keys=False, width=1_000).strip()
+    return f"`{text[1:-1]}`" if len(text) <= _LONGEST else "the fields that differ"
+
+
+_LONGEST = 100
 
 
 def _kind(value: object) -> str:

@@ -170,6 +170,8 @@ def _subtle(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
         if quote is not None:
             last = len(body.rstrip("]} ,")) if brackets else len(body)
             ends = [found.start() for found in re.finditer(",", body) if found.start() > quote] if brackets else []
+            if before_key := _BEFORE_KEY.search(body, quote) if brackets else None:
+                ends, last = [], before_key.start()
             for end in dict.fromkeys((*ends[:_MOST_TRIALS], last)):
                 yield Repair(Slip.QUOTE, row, quote, f"{body[:end]}{body[quote]}{body[end:]}{comment}")
         elif brackets:
@@ -178,7 +180,7 @@ def _subtle(lines: Sequence[str], rows: Iterable[int]) -> Iterator[Repair]:
         elif body.endswith(("}", "]")):
             yield Repair(Slip.SURPLUS, row, len(body) - 1, f"{body[:-1].rstrip()}{comment}")
         if bare := _BARE_TEXT.fullmatch(line):
-            yield Repair(Slip.BARE_TEXT, row, bare.start(2), f'{bare[1]}"{bare[2].rstrip()}"')
+            yield Repair(Slip.BARE_TEXT, row, bare.start(2), f'{bare[1]}"{bare[2].rstrip()}"{bare[3] or ""}')
 
 
 def straightened(line: str) -> str:
@@ -242,10 +244,11 @@ _ODD_BLANK = regex(r"[^\S \t\r\n]")
 _HEAD_OF_LINE = regex(r"\s*(?:-\s+)*(?:[^\s:#'\"{}\[\],]+:\s+)?")
 _TIGHT_DASH = regex(r"( *)-([A-Za-z_][\w.]*:(?:\s.*)?)")
 _CURLY = regex(f"[{CURLY_QUOTES}]")
+_BEFORE_KEY = regex(r",\s*[A-Za-z][\w-]*:\s")
 _ONLY_DASHES = regex("\\s*[-\u2013\u2014]{1,6}\\s*")
 _NO_COLON = regex(r"(\s*(?:- +)*\w[\w./-]*)((?:\s+[^\s:].*)?\s*)")
 _NO_SPACE = regex(r"(\s*(?:- +)*\w[\w./-]*:)([^\s/].*)")
-_BARE_TEXT = regex(r"""(\s*(?:- +)*\w[\w./-]*:\s+|\s*- +)([^\s"'#\[{|>].*)""")
+_BARE_TEXT = regex(r"""(\s*(?:- +)*\w[\w./-]*:\s+|\s*- +)([^\s"'#\[{|>].*?)(\s+#.*)?""")
 
 
 # --- What a text says --------------------------------------------------------------------------------------------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import yaml
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Location, Position, SourceFile, Span
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, help_on_variables, joined
-from gpuplan.compiler.documents.data.syntax import SLIPS, TAB, WORDS
+from gpuplan.compiler.documents.data.syntax import BAD_NAME, CONFLICT, SLIPS, TAB, WORDS
 from gpuplan.compiler.documents.document import Spot
 from gpuplan.compiler.documents.repair import WIDTHS, Repair, Slip, Words, find_repairs
 from gpuplan.compiler.documents.rules import SYNTAX_ERROR
@@ -28,6 +30,8 @@ def explain(
     words = WORDS.get(problem) or _cannot_start(problem, _character(file, place)) or Words(problem)
     is_behind = place.line > broken.line + count_lines(file.text, broken.start, broken.end)
     at, other = (start, place) if words.at_start or is_behind else (place, start)
+    if words is BAD_NAME and (text := _text_from(file.lines[at.line - 1], at.column - 1)):
+        words = words._replace(help=f'quote the text: `"{text}"`')
     repairs = _repairs(file, broken, place, start) if try_edits else ()
     if repairs:
         mistake = Position(broken.line + repairs[0].line + 1, repairs[0].column + 1)
@@ -36,9 +40,23 @@ def explain(
         words = _words_of(repairs, words, file.lines[mistake.line - 1])
     if variables := help_on_variables(file.lines[at.line - 1]):
         words = Words("`{` in the place of a value begins a mapping", words.label, variables, other=words.other)
+    if conflict := _CONFLICT.search(file.text, broken.start, broken.end):
+        words, at = CONFLICT, Position(file.text.count("\n", 0, conflict.start()) + 1, 1)
     related = (Label(_spot(file, other).origin, words.other),) if words.other and other != at else ()
     finding = Finding(_spot(file, at).origin, words.message, words.label, related, help=words.help)
     return SYNTAX_ERROR.report(finding)
+
+
+_CONFLICT = regex(r"^<{7} ", re.MULTILINE)
+_IN_FLOW = regex(r"[^,}\]#\"]*[^,}\]#\"\s]")
+_IN_BLOCK = regex(r"[^#\"]*[^#\"\s]")
+
+
+def _text_from(line: str, column: int) -> str:
+    """Return the text that begins at a column, up to the end of its value."""
+    pattern = _IN_FLOW if {"{", "["} & {*line[:column]} else _IN_BLOCK
+    found = pattern.match(line, column)
+    return found[0] if found and len(found[0]) <= _LONGEST else ""
 
 
 def _repairs(file: SourceFile, broken: Stretch, place: Position, start: Position) -> tuple[Repair, ...]:

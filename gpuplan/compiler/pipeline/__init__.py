@@ -9,7 +9,7 @@ from functools import cache
 from os import PathLike
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler import documents, manifests, outtree, planning, policy
 from gpuplan.compiler.base.diagnostics import Diagnostic, Family, GpuplanError, Rule, has_errors
@@ -172,6 +172,10 @@ def _judge_results(
     return whole
 
 
+_BEFORE_PLANS: Final = (Family.READING, Family.REPOSITORY, Family.POLICY, Family.PLANNING)
+"""The rules without whose errors every document is in a plan; with errors other rules may have judged less."""
+
+
 def _report(
     repository: Repository, diagnostics: Iterable[Diagnostic], *, is_final: bool = False, is_step: bool = False
 ) -> Report:
@@ -182,8 +186,12 @@ def _report(
     ignores = (*repository.ignores, *repository.hand_ignores)
     needed = (ignores if is_final else repository.ignores) if repository.is_whole else ()
 
+    diagnostics = tuple(diagnostics)
+    is_planned = not any(item.is_error and item.rule.family in _BEFORE_PLANS for item in diagnostics)
+
     def is_judged(code: str) -> bool:
-        return is_step or not any(rule.code == code and rule.family is Family.STEP for rule in rules())
+        family = next((rule.family for rule in rules() if rule.code == code), None)
+        return (is_step or family is not Family.STEP) and (is_planned or family in (None, *_BEFORE_PLANS))
 
     tidied = tidy(diagnostics, ignores, needed=needed, is_judged=is_judged)
     return Report(tidied, repository.plans, repository.clusters, repository.file_count)

@@ -48,31 +48,37 @@ class Context:
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     _compared: int = 0
     _referred: set[tuple[str, str]] = field(default_factory=set)
-    _unknown: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _unknown: dict[int, tuple[str, str, str]] = field(default_factory=dict)
 
     def report(self, rule: Rule, finding: Finding) -> None:
         self.diagnostics.append(rule.report(finding))
 
-    def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "") -> T | None:
+    def refer(
+        self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "", other: str = ""
+    ) -> T | None:
         """Return the part that ``name`` refers to, or report a finding and return None if there is no such document.
 
-        ``instead`` is help for those who write the name for what it means elsewhere.
+        ``instead`` is help for those who write the name for what it means elsewhere, ``other`` what else to do than to
+        add the document.
         """
         found = known.get(name)
         self._referred.add((kind, name))
         if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
             if not instead and unknown.help.endswith(_addition(kind, name)):
-                self._unknown[len(self.diagnostics)] = kind, name
+                self._unknown[len(self.diagnostics)] = kind, name, other
+                unknown = replace(unknown, help=f"{unknown.help}{other}")
             self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
         return found
 
     def all_findings(self) -> tuple[Diagnostic, ...]:
         """Return the findings, with the one document to which nothing refers where it was likely renamed."""
-        for index, (kind, name) in self._unknown.items():
+        for index, (kind, name, other) in self._unknown.items():
             unused = [other for other in self.names.get(kind, ()) if (kind, other) not in self._referred]
             if len(unused) == 1:
                 finding = self.diagnostics[index].finding
-                help_ = f"name `{unused[0]}`, to which nothing refers, if it was renamed; or {_addition(kind, name)}"
+                help_ = (
+                    f"name `{unused[0]}`, to which nothing refers, if it was renamed; or {_addition(kind, name)}{other}"
+                )
                 self.diagnostics[index] = UNKNOWN_REFERENCE.report(replace(finding, help=help_))
         return tuple(self.diagnostics)
 

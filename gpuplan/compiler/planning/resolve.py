@@ -372,7 +372,7 @@ def _folder(manifest: Mapping[str, object], tenants: Iterable[Tenant]) -> str:
 def _workload(context: Context, at: Origin, workload: models.Workload) -> Workload | None:
     """Return the workload, or None if a document that it names is unknown. Each unknown name is a finding."""
     spec = workload.spec
-    tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants)
+    tenant = context.refer("Tenant", spec.tenant, at / "tenant", context.tenants, other=", or delete this Workload")
     pool = context.refer("Pool", spec.pool, at / "pool", context.pools)
     priority = _class_of(context, at, spec, tenant)
     namespace = _namespace(context, at, spec, tenant) if tenant else None

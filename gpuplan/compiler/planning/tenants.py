@@ -144,6 +144,8 @@ def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | N
         way_out = f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
         if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
             way_out = f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
+        elif len(pool.units) == 1:
+            way_out = f"write `unit: {pool.units[0].name}`, and numbers of that unit; or name another pool"
         finding = Finding(
             at / "unit",
             f"pool `{pool.name}` does not hand out `{name}`",

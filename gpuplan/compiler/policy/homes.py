@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -18,7 +18,8 @@ from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, has_type, is_list, mapping, value_at
+from gpuplan.compiler.policy.turns import Turned, told, turn, written_beside
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -50,6 +51,7 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
         homes = []
     else:
         same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
+        same += _synonyms(model).get(name, ()) if not same else ()
         homes = _places(model, place, same, value)
         if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
             homes = []
@@ -73,15 +75,21 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         help_ = f"write `{line}` in its place" if line else f"write what is below it in the place of this `{name}`"
     elif near := near_here(document, model, place):
         label, help_ = f"did you mean `{near[0]}`", f"write {joined([f'`{field}:`' for field in near], 'or')}"
-        if len(near) == 1 and near[0] in mapping(value_at(document.data, place[:-1])):
+        is_by_name = bool(_same_here(model, place) or _parts_here(model, place, value) or closest(name, known))
+        if not is_by_name and len(near) == 1 and (line := as_line({near[0]: value})):
+            help_ = f"write `{line[1:-1]}`"
+        beside = written_beside(document, place, place[:-1])
+        if len(near) == 1 and near[0] in beside:
             help_ = f"write `{near[0]}`, which stands here too, once, with the value that is meant"
+            there = beside[near[0]]
+            if isinstance(there, list) and isinstance(value, list) and (line := as_line([*there, *value])):
+                help_ = f"write `{near[0]}: {line}` in place of both"
     elif said := find_said(document.kind, name):
-        here = as_line(_requested(value)) if name == "resources" else ""
         label, help_ = "said in another way", f"say it {said.how}: {said.page}"
-        if len(here) > len("{}"):
-            help_ = f"write `{here[1:-1]}` in its place, and see {said.page}"
+    elif elsewhere := _elsewhere(document, model, place):
+        help_ = elsewhere
     else:
-        help_ = _elsewhere(document, model, place) or f"remove `{name}`"
+        help_ = f"write one of the fields here, or remove `{name}`" if known else f"remove `{name}`"
     notes = (f"the fields here are {in_code(known)}",) if known else ()
     return Finding(at.key, message, label, notes=notes, help=REMEDIES.get(place[-2:], help_))
 
@@ -90,25 +98,6 @@ def with_colon(text: str, fields: Iterable[str]) -> str | None:
     """Return `name: a100` for `name a100` if `name` is one of these fields, or None."""
     name, _, rest = text.partition(" ")
     return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
-
-
-def _requested(resources: object) -> dict[str, object]:
-    """Return the fields of a workload that say what a container of Kubernetes asks for."""
-    requests, limits = (mapping(mapping(resources).get(name)) for name in ("requests", "limits"))
-    asked: dict[str, object] = {}
-    for name, amount in {**limits, **requests}.items():
-        if name in ("cpu", "memory"):
-            asked[name] = str(amount)
-        elif name.startswith("nvidia.com/"):
-            unit = name.removeprefix("nvidia.com/").removeprefix("mig-")
-            asked |= {"count": amount} if unit == "gpu" else {"unit": unit.removeprefix("gpu."), "count": amount}
-        else:
-            return {}
-    return asked
-
-
-def mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def in_code(names: Iterable[str]) -> str:
@@ -146,11 +135,23 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
         return []
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
-    written = mapping(value_at(document.data, place[:-1]))
-    if parts := [alias for alias in _parts_here(model, place, value) if alias not in written]:
+    written = written_beside(document, place, place[:-1])
+    parts = _parts_here(model, place, value)
+    if parts := [alias for alias in parts if alias not in written] or parts[:1]:
         return parts
     close = None if _same_elsewhere(model, place, value) else closest(name, named(parent))
-    return [close] if close else []
+    return [close] if close else lacked(document, model, place)
+
+
+def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]:
+    """Return the one field that the mapping lacks, if the one unknown field there has a value of its kind."""
+    value, written = value_at(document.data, place), mapping(value_at(document.data, place[:-1]))
+    parent = nested_model(model, place[:-1])
+    unknown = [name for name in written if parent and name not in named(parent)]
+    needed = lacking(document, model, place[:-1])
+    is_telling = isinstance(value, int | float | list | dict) and not isinstance(value, bool) and value not in ([], {})
+    is_one = is_telling and len(needed) == 1 == len(unknown) and not _same_elsewhere(model, place, value)
+    return [name for name in needed if is_one and accepts(model, (*place[:-1], name), value)]
 
 
 def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]:
@@ -179,16 +180,50 @@ def _stem(name: str) -> str:
 
 
 def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
-    """Return help that names fields of other mappings, and of other kinds of documents, or nothing."""
-    name = str(place[-1])
-    value = value_at(document.data, place)
-    if homes := _same_elsewhere(model, place, value) or _near_elsewhere(model, place, value):
+    """Return help that names fields of other mappings, and of other kinds of documents, or nothing.
+
+    A field elsewhere is likely meant if it takes the value. Of another branch or kind it has to be the only one.
+    """
+    name, value = str(place[-1]), value_at(document.data, place)
+    homes = _same_elsewhere(model, place, value) or _near_elsewhere(model, place, value)
+    near = [home for home in homes if _is_of_branch(home.path[:-1], place[:-1]) and has_type(model, home.path, value)]
+    if near:
+        return moved(document, place, near)
+    if lacking(document, model, place[:-1]):
+        return ""
+    if len(homes) == 1 and has_type(model, homes[0].path, value):
         return moved(document, place, homes)
-    for kind, other in KINDS.items():
-        fields = [] if other is model else [path for path, _ in fields_of(other) if bare(str(path[-1])) == bare(name)]
-        if taking := [path for path in fields if _taken(other, path, value) is not None] or fields:
-            return f"move {_moving(name, value)} into `{shown(min(taking, key=len)[:-1])}` of a {kind}"
-    return ""
+    others = [
+        (kind, path)
+        for kind, other in KINDS.items()
+        for path, _ in (fields_of(other) if other is not model else ())
+        if bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
+    ]
+    specs = [(kind, path) for kind, path in others if len(path) <= _OF_A_SPEC]
+    found = specs if len(others) > 1 else others
+    if len(found) != 1:
+        return ""
+    ((kind, path),) = found
+    return f"move {_moving(name, value)} into `{shown(path[:-1])}` of a {kind}"
+
+
+_OF_A_SPEC: Final = 2
+"""The length of the path of a field that is right below `spec`."""
+
+
+def _is_of_branch(home: Path, around: Path) -> bool:
+    """Whether a mapping is above or below another one, or beside it."""
+    common = next(
+        (n for n, (a, b) in enumerate(zip(home, around, strict=False)) if a != b), min(len(home), len(around))
+    )
+    return common >= min(len(home), len(around)) or common == len(home) - 1 == len(around) - 1
+
+
+def lacking(document: Document, model: type[BaseModel], around: Path) -> list[str]:
+    """Return the fields that a mapping needs and lacks."""
+    parent, written = nested_model(model, around), mapping(value_at(document.data, around))
+    fields = named(parent).items() if parent else ()
+    return [name for name, field in fields if field.is_required() and name not in written]
 
 
 def _same_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
@@ -321,6 +356,45 @@ def misplaced(document: Document, place: Path, home: Home) -> Finding:
         label=f"one level too far {'right' if levels < 0 else 'left'}" if is_near else "not a field here",
         help=_indented(document, place, into) or moved(document, place, [home]),
     )
+
+
+def said_otherwise(document: Document, place: Path, turned: Turned) -> Finding:
+    """Return a finding on a field that other fields say."""
+    message, label = f"unknown field `{place[-1]}`", "said in another way"
+    head = next(iter(turned.fields))
+    names = joined([f"`{name}`" for name in turned.names])
+    above = f"write `{head}:` on a line above `{turned.names[0]}`, and indent {names} by 2 below it"
+    return Finding(Origin(document, place).key, message, label, help=told(turned) or above)
+
+
+def joined_homes(
+    document: Document, model: type[BaseModel], homes: Mapping[Path, Home]
+) -> Iterator[tuple[Path, Turned]]:
+    """Yield the fields that belong into one mapping that does not exist yet, all as one, with the first of them."""
+    groups: dict[Path, list[Path]] = {}
+    for place, home in homes.items():
+        around = place[:-1]
+        below = home.path[len(around) :]
+        is_below = (
+            home.path[: len(around)] == around and len(below) > 1 and all(isinstance(part, str) for part in below)
+        )
+        if is_below and not _PROFILE.fullmatch(str(place[-1])):
+            groups.setdefault((*around, below[0]), []).append(place)
+    for head, places in groups.items():
+        around, written = head[:-1], mapping(value_at(document.data, head[:-1]))
+        if not places[1:] or head[-1] in written:
+            continue
+        inner: dict[str, Any] = {}
+        for place in places:
+            *parents, name = homes[place].path[len(head) :]
+            holder = inner
+            for part in parents:
+                holder = holder.setdefault(str(part), {})
+            parent = nested_model(model, homes[place].path[:-1])
+            turns = turn(parent, str(place[-1]), written) if parent else {}
+            holder.update(turns or {str(name): homes[place].value})
+        turned = Turned(around, tuple(str(place[-1]) for place in places), around, {str(head[-1]): inner})
+        yield places[0], turned
 
 
 def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:

@@ -65,6 +65,12 @@ class _Renumbered(Value, eq=False):
         return index
 
 
+def is_whole(at: Origin) -> bool:
+    """Whether nothing at or below a place in a policy was left out."""
+    left_out = at.source.left_out if isinstance(at.source, _Renumbered) else ()
+    return not any(place[: len(at.path)] == at.path for place in left_out)
+
+
 def document_of(at: Origin) -> Document | None:
     """The document that a place in a policy is in; None where it is in none."""
     from gpuplan.compiler.documents import Document

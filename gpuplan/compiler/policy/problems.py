@@ -22,20 +22,24 @@ from gpuplan.compiler.policy.data.values import (
     UNLIMITED,
 )
 from gpuplan.compiler.policy.fields import command_for, nested_model
+from gpuplan.compiler.policy.foreign import help_on_file
 from gpuplan.compiler.policy.homes import (
     Home,
     find_home,
     goes_along,
     in_code,
+    joined_homes,
     misplaced,
     named,
     near_here,
+    said_otherwise,
     unknown_field,
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
+from gpuplan.compiler.policy.turns import Turned, find_turned, told
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -59,8 +63,16 @@ def describe(
     homes: dict[Path, Home] = {}
     missing = {place for place, problem in problems.items() if problem["type"] == "missing"}
     following = set(_misspelt(document, model, problems))  # which are no problems once all fields are where they belong
-    for place, problem in problems.items():
-        if problem["type"] == "extra_forbidden" and (home := find_home(document, model, place)):
+    turns: dict[Path, Turned] = {}
+    unknown = [place for place, problem in problems.items() if problem["type"] == "extra_forbidden"]
+    for place in unknown:
+        if place in following:
+            continue
+        if (turned := find_turned(document, model, place, turns.values())) and told(turned):
+            turns[place] = turned
+            following |= {(*turned.around, name) for name in turned.names} - {place}
+            following |= {turned.into, *((*turned.into, name) for name in turned.fields)}
+        elif home := find_home(document, model, place):
             homes[place] = home
             following |= missing.intersection(home.path[: length + 1] for length in range(len(home.path)))
             into = home.path[:-1]
@@ -68,6 +80,9 @@ def describe(
                 following.add(into)
             if goes_along(document, place):
                 following.add(place)
+    for place, turned in joined_homes(document, model, homes):
+        turns[place] = turned
+        following |= {(*turned.around, name) for name in turned.names} - {place}
     around = {place[:length] for place in problems for length in range(len(place))}
     found: list[Diagnostic] = []
     for place, problem in problems.items():
@@ -75,7 +90,9 @@ def describe(
         is_of_member = problem["type"] == "literal_error" or problem["type"] in EXPECTED_TYPES
         if place in following or (is_of_member and place in around) or _is_template(document, place, problem):
             continue
-        if place in homes:
+        if place in turns:
+            found.append(rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place])))
+        elif place in homes:
             found.append(rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place])))
         else:
             found.append(_report(document, model, place, problem))
@@ -91,9 +108,9 @@ def unknown_kind(document: Document) -> Diagnostic:
     at = document.origin / "kind"
     known = ", ".join(f"`{kind}`" for kind in KINDS)
     if not document.kind:
-        is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
-        help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
-        finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
+        finding = Finding(
+            document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_on_file(document)
+        )
         return rules.UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)
     return rules.UNKNOWN_KIND.report(
@@ -107,21 +124,19 @@ def unknown_kind(document: Document) -> Diagnostic:
     )
 
 
-_FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
-"""The fields at the top of files of the MIG manager and of the device plugin, which have no kind."""
-
-
 def _way_of(document: Document) -> str:
     """Where a document of another kind belongs: policies may be made of it."""
     by_hand = "overlays/<cluster>/kustomize/"
     if command := command_for(document.kind):
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
+    if made_of := KINDS_OF_POLICIES.get(document.kind):
+        return f"write {made_of}, of which gpuplan makes one; other Kubernetes objects go to {by_hand}"
     if not _is_imported(document):
-        made_of = KINDS_OF_POLICIES.get(document.kind)
-        write = f"write {made_of}, of which gpuplan makes one; other " if made_of else "plain "
-        return f"{write}Kubernetes objects go to {by_hand}"
-    return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"
+        return help_on_file(document) or f"plain Kubernetes objects go to {by_hand}"
+    path = f"../{document.file.path.rpartition('/')[2]}"
+    run = f"`gpuplan import {path} -c <cluster> --merge`"
+    return f"move it to {by_hand}; or to {path}, and run {run} for policies that say it"
 
 
 def _is_imported(document: Document) -> bool:
@@ -195,7 +210,8 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return rules.NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
             message = f"unknown apiVersion `{error['input']}`"
-            help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
+            is_other = _is_imported(document) and document.kind not in KINDS
+            help_ = _way_of(document) if is_other else f"write `apiVersion: {API_VERSION}`"
             return rules.UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
         case kind if kind in EXPECTED_TYPES:
             return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
@@ -259,6 +275,10 @@ _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
 
 def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) -> str:
     """Return help for what YAML takes for something else than was meant, or nothing."""
+    if kind == "string_type" and at.path[-1] in ("memory", "size") and type(value) is int and value in _GIBIBYTES:
+        return f"write `{value}Gi`"
+    if kind == "string_type" and at.path[-1] == "kubernetes" and re.fullmatch(r"1\.[1-9]", as_written(at)):
+        return f'write `"{as_written(at)}0"`: without quotes YAML drops the zero'
     if kind == "string_type" and isinstance(value, bool | int | float) and accepts(model, at.path, as_written(at)):
         return f'put it in quotes: "{as_written(at)}"'
     inner = nested_model(model, at.path) if kind in _MAPPINGS and isinstance(value, str) else None
@@ -269,6 +289,10 @@ def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) 
         if name.startswith("-") and isinstance(part, str | int | float):
             return f'write two items, `{name}` and `{as_line(str(part))}`; or one text, `"{name}: {part}"`'
     return ""
+
+
+_GIBIBYTES: Final = range(1, 10_000)
+"""The numbers that are GiB where a text should be an amount of memory; larger ones may be MiB or bytes."""
 
 
 def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
@@ -312,6 +336,8 @@ def _is_valid(model: type[BaseModel], data: Mapping[str, object]) -> bool:
 def _type_help(kind: str, value: object) -> str:
     if kind == "int_type" and str(value).endswith("%"):
         return "write a whole number in place of the percentage"
+    if kind == "float_type" and str(value).endswith("%"):
+        return "write a number in place of the percentage, of units where it is a quota"
     if kind == "list_type":
         return "write a list: one `- ` item per line" if value else "write a list: one `- ` item per line, or `[]`"
     return f"write {EXPECTED_TYPES[kind]}"
@@ -335,11 +361,16 @@ def _value_not_allowed(
     alternative = f", or {context['or']}" if context.get("or") else ""
     if remedy := _said_for_no_bound(at, value):
         return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
+    if "quotas" in at.path and str(value).endswith("%"):
+        return Finding(
+            at, f"`{at}` cannot be {shown}", label="not a number of units", help=_type_help("float_type", value)
+        )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
-        close = closest(str(value), allowed)
+        begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
+        close = begun[0] if len(begun) == 1 else closest(str(value), allowed)
         return Finding(
             at,
             f"`{at}` cannot be {shown}",
@@ -355,6 +386,8 @@ def _value_not_allowed(
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 
+_SHORTEST: Final = 3
+"""The letters of a text that is likely the beginning of a word."""
 _CREDENTIALS: Final = re.compile(r"//\S*@")
 """A likely password in an address; logs show findings to more people than read the policy."""
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
+from gpuplan.compiler.policy.data.values import EXPECTED_TYPES
 from gpuplan.compiler.policy.fields import fields_along
 from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
 from gpuplan.compiler.policy.texts import form_of
@@ -48,6 +49,12 @@ def as_meant(model: type[BaseModel], place: Path, value: object) -> object | Non
 def accepts(model: type[BaseModel], place: Path, value: object) -> bool:
     """Whether a field of a document takes a value, whatever else the document says."""
     return not _flaws(model, place, value)
+
+
+def has_type(model: type[BaseModel], place: Path, value: object) -> bool:
+    """Whether a value is of the type of a field, or can be written as one."""
+    flaws = _flaws(model, place, value)
+    return not {"extra_forbidden", *EXPECTED_TYPES} & {*flaws.values()} or as_meant(model, place, value) is not None
 
 
 def annotation_at(model: type[BaseModel], place: Path) -> object:
@@ -134,6 +141,11 @@ def value_at(data: Any, path: Path) -> object:  # noqa: ANN401 - plain YAML data
     return data
 
 
+def mapping(value: object) -> Mapping[str, object]:
+    """Return a value if it is a mapping, and an empty one in place of any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 # --- Types -----------------------------------------------------------------------------------------------------------
 
 
@@ -176,7 +188,8 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
         elif member is bool:
             yield from (truth for truth, words in _TRUTHS if str(value).lower() in words)
         elif member in (int, float):
-            yield from _as_number(str(place[-1]), value, is_whole=member is int)
+            is_part = member is float and not accepts(model, place, 1.5)
+            yield from _as_number(str(place[-1]), value, is_whole=member is int, is_part=is_part)
         elif member is str:
             yield from _as_text(model, place, value)
         elif get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, Enum)):
@@ -194,7 +207,7 @@ _THOUSANDS: Final = regex(r"-?[0-9]{1,3}\.[0-9]{3}")  # or thousandths: nobody k
 _MIB: Final = {"mi": 1, "mib": 1, "mb": 1, "gi": 1024, "gib": 1024, "gb": 1024}
 
 
-def _as_number(name: str, value: object, *, is_whole: bool) -> Iterator[float]:
+def _as_number(name: str, value: object, *, is_whole: bool, is_part: bool) -> Iterator[float]:
     text = str(value).lower()
     if text in _NUMBERS:
         yield _NUMBERS.index(text)
@@ -202,8 +215,10 @@ def _as_number(name: str, value: object, *, is_whole: bool) -> Iterator[float]:
     if found is None or isinstance(value, bool) or _THOUSANDS.fullmatch(found[1]):
         return
     number, unit = float(found[1]), found[2]
-    if unit == "%":
-        number /= 1 if is_whole and "weight" in name.lower() else 100
+    if unit == "%" and is_part:
+        number /= 100
+    elif unit == "%" and not (is_whole and "weight" in name.lower()):
+        return  # nobody knows how many that is
     elif name.endswith("MiB") and unit:
         number *= _MIB.get(unit, 0)
     elif unit and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
@@ -290,6 +305,10 @@ def _pairs(entry: object) -> Iterator[tuple[str, object]]:
 _ASSIGNMENT: Final = regex(r"([^=:\s]+)\s*[=:]\s*(.+)")
 
 
+_TAINT: Final = regex(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>[A-Z][A-Za-z]+)")
+"""A taint as `kubectl taint` takes it."""
+
+
 def _as_fields(
     model: type[BaseModel], member: type[BaseModel], place: Path, value: object
 ) -> Iterator[dict[str, object]]:
@@ -299,6 +318,8 @@ def _as_fields(
         yield {name: part for entry in entries for name, part in entry.items()}
     if value is True:
         yield {}
+    if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
+        yield {name: part for name, part in taint.groupdict().items() if part}
     if isinstance(value, dict) or value is None or value == "":
         return
     fields = [(field.alias or name, field) for name, field in member.model_fields.items()]

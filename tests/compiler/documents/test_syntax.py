@@ -72,3 +72,34 @@ def test_documents_before_and_after_a_mistake_are_read() -> None:
 def test_what_has_no_words_of_its_own_is_said_in_the_parsers() -> None:
     _, (diagnostic,) = read_text("policy.yaml", "%YAML 1.1\n%YAML 1.1\n---\na: 1\n")
     assert describe([diagnostic]) == ["2:1 GPU001 found duplicate %YAML directive"]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "help_"),
+    [
+        ("a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> more\n", "2:1", "keep the lines of one side"),
+        ("c: 3\n---\na: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> more\n", "4:1", "keep the lines of one side"),
+        ("a: */30 * * * 6 # every half hour\n", "1:4", 'write `a: "*/30 * * * 6" # every half hour`'),
+        ("a: {b: */30 * * * 6, c: 4h}\n", "1:8", 'quote the text: `"*/30 * * * 6"`'),
+        ('x:\n- {a: "0 2 * * 6, b: 4h, c: UTC}\n- {d: "e"}\n', "2:7", 'write `- {a: "0 2 * * 6", b: 4h, c: UTC}`'),
+    ],
+)
+def test_help_is_made_of_what_is_written(text: str, at: str, help_: str) -> None:
+    _, (diagnostic,) = read_text("policy.yaml", text)
+    assert place(diagnostic.finding.at) == at
+    assert diagnostic.finding.help.startswith(help_)
+
+
+@pytest.mark.parametrize(
+    ("patch", "help_"),
+    [
+        ("{op: replace, path: /spec/nodes/count, value: 3}", "with `spec: {nodes: {count: 3}}`"),
+        ("{op: remove, path: /spec/nodeLabels/example.com~1a}", "with `spec: {nodeLabels: {example.com/a: null}}`"),
+        ("{op: add, path: /spec/quotas/-, value: {pool: a}}", "with the fields that differ"),
+        ("{op: replace, path: /spec/quotas/0/pool, value: a}", "with the fields that differ"),
+        ("{name: a}", "separate documents with `---`"),
+    ],
+)
+def test_a_json_patch_is_told_the_document_that_changes_as_much(patch: str, help_: str) -> None:
+    _, (diagnostic,) = read_text("policy.yaml", f"- {patch}\n")
+    assert diagnostic.finding.help.endswith(help_)

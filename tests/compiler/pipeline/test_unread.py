@@ -171,3 +171,12 @@ def test_documents_run_together_are_read_as_two(platform: Path) -> None:
     found = [item.code for item in validate(platform).diagnostics if item.is_error]
 
     assert found == ["GPU021"] * 3
+
+
+def test_a_comment_that_ignores_a_finding_is_no_mistake_while_a_plan_lacks_documents(platform: Path) -> None:
+    tenants = platform / "policies/tenants/science.yaml"
+    replace(tenants, "kind: Tenant", "kind: Tenant # gpuplan: ignore[GPU435] they may borrow")
+    assert problems(platform) == [("policies/tenants/science.yaml", "GPU112")]
+
+    replace(platform / POOLS, "kind: Pool", "kind: Pol")
+    assert "GPU112" not in {code for _, code in problems(platform)}

@@ -35,3 +35,11 @@ def test_a_platform_that_lost_its_overlays_is_not_begun_again(platform: Path) ->
     with pytest.raises(GpuplanError) as trouble:
         validate(platform)
     assert trouble.value.hint.startswith("policies/ is here: restore overlays/ by `git checkout HEAD -- overlays`")
+
+
+@pytest.mark.parametrize("name", ["shared.yaml.txt", "shared.yml.bak", "shared.yaml~"])
+def test_a_pool_in_a_file_that_is_named_otherwise_is_shown_there(name: str, platform: Path) -> None:
+    (platform / "policies/pools/shared.yaml").rename(platform / "policies/pools" / name)
+    found = {item.finding.help for item in validate(platform, ("prod",)).diagnostics if item.code == "GPU101"}
+    right = "policies/pools/shared.yaml: gpuplan reads `*.yaml` and `*.yml` alone"
+    assert found == {f"rename policies/pools/{name} to {right}"}

@@ -51,6 +51,7 @@ def test_a_resource_stands_for_the_unit_that_is_published_so(unit: str, sharing:
 
 MIXED = "{mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}}"
 ADD = "add `{}` to the layout of pool `a`, or count another unit, in numbers of its own"
+THE_ONE = "write `unit: {}`, and numbers of that unit; or name another pool"
 ANOTHER = "count a unit that pool `a` hands out, in numbers of its own, or name another pool"
 
 
@@ -63,9 +64,9 @@ ANOTHER = "count a unit that pool `a` hands out, in numbers of its own, or name 
         ("7g.80gb", MIXED, None, ADD.format("7g.80gb")),
         ("1g.5gb", MIXED, None, ANOTHER),
         ("gpu", MIXED, None, ANOTHER),
-        ("3g.40gb", "{exclusive: {}}", "gpu", ANOTHER),
-        ("3g.40gb", "{timeSlicing: {replicas: 2}}", "shared", ANOTHER),
-        ("3g.40gb", "{timeSlicing: {replicas: 3}}", None, ANOTHER),
+        ("3g.40gb", "{exclusive: {}}", "gpu", THE_ONE.format("gpu")),
+        ("3g.40gb", "{timeSlicing: {replicas: 2}}", "shared", THE_ONE.format("shared")),
+        ("3g.40gb", "{timeSlicing: {replicas: 3}}", None, THE_ONE.format("shared")),
     ],
 )
 def test_a_unit_that_is_not_handed_out_is_told_what_is_large_enough(

@@ -63,6 +63,14 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
         into[key] = holder.pop(key)
     elif found := re.match(r"write two items, `(.+?)` and `(.+?)`", help_):
         holder[key : key + 1] = [found[1], yaml.safe_load(found[2])]
+    elif found := re.fullmatch(r"write (`.+`) below `(\S+)`, in place of `(.+)`", help_):
+        del holder[found[3]]
+        at(data, path_of(found[2])).update(fields_in(found[1]))
+    elif found := re.fullmatch(r"write `(.+)` as an item of `(.+)` in place of `(.+)`", help_):
+        holder[found[2]].append(yaml.safe_load(found[1]))
+        del holder[found[3]]
+    elif found := re.fullmatch(r"write (`.+` and `.+`) in its place, each on a line of its own", help_):
+        replace(holder, key, fields_in(found[1]))
     elif found := re.match(r"write `([^`]+):`$", help_):
         replace(holder, key, {found[1]: holder[key]})
     elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place, and see .*|place of (.*))", help_):
@@ -77,6 +85,11 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
     else:
         pytest.fail(f"no edit: {help_}")
     return data
+
+
+def fields_in(text: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load("\n".join(re.findall("`([^`]+)`", text)))
+    return found
 
 
 def replace(holder: Any, key: Any, entries: dict[Any, Any]) -> None:
@@ -145,6 +158,123 @@ ROWS = [
     ("Tenant", "groups: [ml]", "members: [ml]"),
     ("Cluster", "grace_period: 2m", "admission: {gracePeriod: 2m}"),
     ("Workload", f"{SERVICE}resources: {{limits: {{nvidia.com/gpu: 2, cpu: 4}}}}", f'{SERVICE}count: 2\ncpu: "4"'),
+    # Fields of other programs, of which the value changes too.
+    ("Tenant", "quotas: [{pool: a, nominalQuota: 16}]", "quotas: [{pool: a, guaranteed: 16}]"),
+    ("Tenant", "quotas: [{pool: a, quota: 36, limit: 48}]", "quotas: [{pool: a, guaranteed: 36, limit: 48}]"),
+    ("Tenant", "quotas: [{pool: a, owned: 16}]", "quotas: [{pool: a, guaranteed: 16}]"),
+    (
+        "Tenant",
+        "quotas: [{pool: a, guaranteed: 24, borrowingLimit: 12}]",
+        "quotas: [{pool: a, guaranteed: 24, limit: 36}]",
+    ),
+    (
+        "Tenant",
+        "quotas: [{pool: a, nominalQuota: 24, borrowingLimit: 12}]",
+        "quotas: [{pool: a, guaranteed: 24, limit: 36}]",
+    ),
+    (
+        "Tenant",
+        "quotas: [{pool: a, guaranteed: 24, lendingLimit: 4}]",
+        "quotas: [{pool: a, guaranteed: 24, lendable: 4}]",
+    ),
+    (
+        "Tenant",
+        "quotas: [{pool: a, guaranteed: 2, overQuotaWeight: 3}]",
+        "quotas: [{pool: a, guaranteed: 2}]\nsurplus: {weight: 3}",
+    ),
+    ("Tenant", "overQuotaWeight: 2", "surplus: {weight: 2}"),
+    (
+        "Tenant",
+        "resourceGroups: [{flavors: [{name: a, resources: [{nominalQuota: 9, borrowingLimit: 3}]}]}]",
+        "quotas: [{pool: a, guaranteed: 9, limit: 12}]",
+    ),
+    ("Tenant", "members: [{kind: Group, name: ml}]", "members: [{group: ml}]"),
+    ("Tenant", "members: [{kind: User, name: a, apiGroup: rbac.authorization.k8s.io}]", "members: [{user: a}]"),
+    (
+        "Tenant",
+        "subjects: [{kind: ServiceAccount, name: a, namespace: b}]",
+        "members: [{user: 'system:serviceaccount:b:a'}]",
+    ),
+    ("PriorityClass", "value: 5\npreemptionPolicy: Never", "value: 5\npreempts: false"),
+    ("PriorityClass", "value: 5\nglobalDefault: true", "value: 5\ndefault: true"),
+    (
+        "Pool",
+        f"{NODES}sharing: {{timeSlicing: {{resources: [{{name: nvidia.com/gpu, replicas: 3}}]}}}}",
+        f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}",
+    ),
+    ("Pool", f"{NODES}sharing: {{mps: {{resources: [{{replicas: 3}}]}}}}", f"{NODES}sharing: {{mps: {{replicas: 3}}}}"),
+    (
+        "Pool",
+        f"{WHOLE}taints: [nvidia.com/gpu=a:NoSchedule, b:NoExecute]",
+        f"{WHOLE}taints: [{{key: nvidia.com/gpu, value: a, effect: NoSchedule}}, {{key: b, effect: NoExecute}}]",
+    ),
+    (
+        "Pool",
+        f"{WHOLE}nodeSelector: {{example.com/a: b}}",
+        "nodes: {count: 2, gpusPerNode: 8, selector: {example.com/a: b}}\nsharing: {exclusive: {}}",
+    ),
+    (
+        "MigLayout",
+        "devices: [{devices: [0, 1], mig-enabled: true, mig-devices: {3g.40gb: 2}}]",
+        "devices: [{gpus: [0, 1], enabled: true, instances: {3g.40gb: 2}}]",
+    ),
+    (
+        "MigLayout",
+        "devices: [{devices: all, mig-devices: {3g.40gb: 2}}]",
+        "devices: [{gpus: all, instances: {3g.40gb: 2}}]",
+    ),
+    (
+        "Cluster",
+        "argocd: {source: {repoURL: https://git.example.com/a.git, path: out/dev, targetRevision: v1}}",
+        "argocd: {repoURL: https://git.example.com/a.git, path: out, revision: v1}",
+    ),
+    (
+        "Workload",
+        f"{SERVICE}volumeMounts: [{{name: a, mountPath: /a}}]",
+        f"{SERVICE}podPatch: {{spec: {{containers: [{{name: main, volumeMounts: [{{name: a, mountPath: /a}}]}}]}}}}",
+    ),
+    (
+        "Workload",
+        f"{SERVICE}affinity: {{nodeAffinity: {{}}}}",
+        f"{SERVICE}podPatch: {{spec: {{affinity: {{nodeAffinity: {{}}}}}}}}",
+    ),
+    ("Workload", f"{SERVICE}labels: {{a: b}}", f"{SERVICE}podPatch: {{metadata: {{labels: {{a: b}}}}}}"),
+    (
+        "Workload",
+        "inference: {livenessProbe: {httpGet: {path: /health, port: 8000}}}",
+        "inference: {liveness: {http: /health}}",
+    ),
+    ("Workload", "inference: {readinessProbe: {tcpSocket: {port: 8000}}}", "inference: {probe: tcp}"),
+    ("Workload", "inference: {startupProbe: {failureThreshold: 30, periodSeconds: 10}}", "inference: {startup: 300s}"),
+    (
+        "Workload",
+        f"{SERVICE}env: {{A: {{valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}}}",
+        f"{SERVICE}env: {{A: {{secretKeyRef: {{name: s, key: k}}}}}}",
+    ),
+    (
+        "Workload",
+        "inference: {autoscaling: {maxReplicas: 3, targetCPUUtilizationPercentage: 70}}",
+        "inference: {autoscaling: {maxReplicas: 3, cpuPercent: 70}}",
+    ),
+    (
+        "Workload",
+        "inference: {autoscaling: {minReplicaCount: 1, maxReplicaCount: 3, cpuPercent: 70}}",
+        "inference: {autoscaling: {minReplicas: 1, maxReplicas: 3, cpuPercent: 70}}",
+    ),
+    (
+        "Workload",
+        f"{SERVICE}volumes: [{{name: a, emptyDir: {{}}}}]\npodPatch: {{spec: {{serviceAccountName: b}}}}",
+        f"{SERVICE}podPatch: {{spec: {{serviceAccountName: b, volumes: [{{name: a, emptyDir: {{}}}}]}}}}",
+    ),
+    (
+        "Workload",
+        f"{SERVICE}dnsPolicy: None\nserviceAccountName: b\nlabels: {{c: d}}",
+        f"{SERVICE}podPatch: {{spec: {{dnsPolicy: None, serviceAccountName: b}}, metadata: {{labels: {{c: d}}}}}}",
+    ),
+    # A number that means something else.
+    ("Workload", f"{SERVICE}memory: 64", f"{SERVICE}memory: 64Gi"),
+    ("Workload", f"{SERVICE}model: {{size: 100}}", f"{SERVICE}model: {{size: 100Gi}}"),
+    ("Pool", f"{WHOLE}disruption: {{approval: auto}}", f"{WHOLE}disruption: {{approval: automatic}}"),
     # A value in place of a mapping.
     ("Pool", f"{NODES}sharing: {{timeSlicing: 3}}", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
     ("Pool", f"{NODES}sharing: {{mps: 4}}", f"{NODES}sharing: {{mps: {{replicas: 4}}}}"),
@@ -226,3 +356,38 @@ def test_help_applied_to_the_letter_says_what_was_meant(kind: str, wrong: str, r
     assert not meant.diagnostics
     assert [(item.finding.message, item.finding.help) for item in found.diagnostics] == []
     assert found.policy == meant.policy
+
+
+def test_fields_without_their_spec_are_one_mistake() -> None:
+    fields = {"value": 100, "preemptionPolicy": "Never", "globalDefault": False}
+    head = {"apiVersion": "gpuplan.dev/v1", "kind": "PriorityClass", "metadata": {"name": "a"}}
+    (found,) = read({**head, **fields}).diagnostics
+    spec = "`spec: {value: 100, preempts: false, default: false}`"
+    assert found.finding.help == f"write {spec} in place of `value`, `preemptionPolicy` and `globalDefault`"
+    (found,) = read({**head, "value": 100, "description": "for work that waits " * 9}).diagnostics
+    indented = "indent `value` and `description` by 2 below it"
+    assert found.finding.help == f"write `spec:` on a line above `value`, and {indented}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            "quotas: [{pool: a, guaranteed: 50%}]",
+            "write a number in place of the percentage, of units where it is a quota",
+        ),
+        ("hard: {requests.nvidia.com/gpu: 36}", "write `quotas: [{pool: ..., guaranteed: 36}]`"),
+        (
+            "hard: {requests.nvidia.com/mig-1g.10gb: 3}\nquotas: [{pool: a, guaranteed: 1}]",
+            "write `{pool: ..., unit: 1g.10gb, guaranteed: 3}` as an item of `quotas` in place of `hard`",
+        ),
+        (
+            "quotas: [{pool: a, guaranteed: 1, limit: 50%}]",
+            "write a number in place of the percentage, of units where it is a quota",
+        ),
+        ("members: [a]\ngroups: [b]", "write `members: [a, b]` in place of both"),
+        ("turns: 3", "write one of the fields here, or remove `turns`"),
+    ],
+)
+def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -> None:
+    assert [found.finding.help for found in read(a_document("Tenant", fields)).diagnostics] == [expected]

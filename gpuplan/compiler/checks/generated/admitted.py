@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -10,14 +10,15 @@ from gpuplan.compiler.admission.policies import rules_of
 from gpuplan.compiler.admission.verdicts import Refused, refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
 from gpuplan.compiler.planning.hand_files import further_parameters, read, written_classes
 from gpuplan.compiler.planning.linking import Linked, written
-from gpuplan.compiler.planning.plan import Plan, Workload
+from gpuplan.compiler.planning.plan import Plan, PriorityClass, Workload
+from gpuplan.compiler.policy.models import Inference
 
 
 class GeneratedWork(NamedTuple):
@@ -171,7 +172,11 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
         is_in_patch = place is not None and place.source is patch.source and place.path[: len(patch.path)] == patch.path
         if workload.name in generated.faulty and (priority in tenant.priority_classes or is_in_patch):
             continue  # GPU441 says that what the workload lays over its pods is to blame
-        names = [granted.name for granted in tenant.priority_classes]
+        names = [granted.name for granted in _by_fitness(workload)]
+        either = joined([f"`{name}`" for name in names[1:]], "or")
+        choice = (
+            f"`priorityClass: {names[0]}`, or {either}" if either else f"`priorityClass: {names[0]}`" if names else ""
+        )
         at = (tenant.at / "priorityClasses").key
         if priority is not None:
             yield Finding(
@@ -179,7 +184,7 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
                 f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
                 label=_label(generated.plan),
                 related=(Label(at, f"it may name {listing(names) or 'none'}"),),
-                help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
+                help=f"write {choice}" if names else "leave `priorityClass` out",
             )
         else:
             yield Finding(
@@ -187,5 +192,15 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
                 f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
                 label=_label(generated.plan),
                 related=(Label(at, listing(names)),),
-                help=f"add `priorityClass: {names[0]}`" if names else "grant the tenant the default class",
+                help=f"add {choice}" if names else "grant the tenant the default class",
             )
+
+
+def _by_fitness(workload: Workload) -> Sequence[PriorityClass]:
+    """Return the classes of a workload's tenant: those that are not evicted first if it is a service."""
+    classes = workload.tenant.priority_classes
+    return (
+        sorted(classes, key=lambda granted: granted.spec.preemptible)
+        if isinstance(workload.work, Inference)
+        else classes
+    )

@@ -11,11 +11,16 @@ _BROKEN_ESCAPE = Words(
     "no such escape",
     "double the backslash, or use single quotes",
 )
-_BAD_NAME = Words(
+BAD_NAME = Words(
     "`*` and `&` begin an alias or an anchor, and no name follows",
     "no name here",
     'quote the text: `"*"`',
     at_start=True,
+)
+CONFLICT = Words(
+    "Git could not merge this file, and marked both sides",
+    "the conflict begins here",
+    "keep the lines of one side, and delete those that begin with `<<<<<<<`, `=======` and `>>>>>>>`",
 )
 _BLOCK_HEADER = Words(
     "nothing but `+`, `-` or a digit can follow `|` or `>` on its line", "unexpected", "put the text on the next line"
@@ -31,7 +36,7 @@ WORDS = {
     "found unknown escape character": _BROKEN_ESCAPE,
     "did not find expected hexdecimal number": _BROKEN_ESCAPE,
     "found invalid Unicode character escape code": _BROKEN_ESCAPE,
-    "did not find expected alphabetic or numeric character": _BAD_NAME,
+    "did not find expected alphabetic or numeric character": BAD_NAME,
     "did not find expected comment or line break": _BLOCK_HEADER,
     "found an indentation indicator equal to 0": _BLOCK_HEADER,
     "did not find expected whitespace or line break": _TAG,

@@ -88,7 +88,7 @@ FIELDS = {
     },
     "Pool": {
         _BY_PATCH: "annotations",
-        _BY_POOL: "labels nodeSelector tolerations",
+        _BY_POOL: "labels tolerations",
         _BY_WINDOWS: "maintenanceWindow maintenanceWindows syncWindow syncWindows",
         _BY_NODES: "instanceType machineSet nodeGroup nodePool",
     },

@@ -37,12 +37,14 @@ UNLIMITED = (-1, "-1", "unlimited", "infinite")
 """Words of KAI-Scheduler, Run:ai and people for "no bound"."""
 
 KINDS_OF_POLICIES: Mapping[str, str] = {
+    "ClusterPolicy": "the `gpuOperator` of the Cluster",
     "ClusterQueue": "the `quotas` of a Tenant",
     "CronJob": "a Workload with `batch`",
     "Deployment": "a Workload with `inference`",
     "Job": "a Workload with `batch` or `training`",
     "LocalQueue": "the `quotas` of a Tenant",
     "Namespace": "the `namespaces` of a Tenant",
+    "ResourceFlavor": "a Pool",
     "ResourceQuota": "the `quotas` of a Tenant",
     "RoleBinding": "the `members` of a Tenant",
     "Service": "a Workload with `inference`",

@@ -59,7 +59,7 @@ class Quota(Model):
     """The number of units that are the tenant's own; the sum over tenants stays within capacity."""
     limit: Annotated[Amount | Literal["none"] | None, AlsoCalled(("max", "maximum", "cap", "hard"))] = None
     """The most units that it may use, with borrowed ones. Absent: as many as `guaranteed`; `none`: no bound."""
-    lendable: Amount | None = None
+    lendable: Annotated[Amount | None, AlsoCalled(("lendingLimit",))] = None
     """The number of guaranteed units that others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
     """The division of the cap among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""

@@ -123,15 +123,15 @@ class Autoscaling(Model):
     Prometheus says.
     """
 
-    min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods")] = 1
+    min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods"), AlsoCalled(("minReplicaCount",))] = 1
     """The fewest pods. With 0 the last one goes when there is nothing to do: only by a ScaledObject and a `query`."""
-    max_replicas: Annotated[Positive, Words("most pods")]
+    max_replicas: Annotated[Positive, Words("most pods"), AlsoCalled(("maxReplicaCount",))]
     """The most pods; all of them must fit into the quota."""
     requests_per_second: Positive | None = None
     """The requests per second that one pod can serve."""
     waiting_requests: Positive | None = None
     """The number of requests that may wait for one pod, the length of its queue."""
-    cpu_percent: Annotated[Positive | None, Words("use of CPU")] = None
+    cpu_percent: Annotated[Positive | None, Words("use of CPU"), AlsoCalled(("targetCPUUtilizationPercentage",))] = None
     """The average percentage of the CPU that pods ask for which they use, such as `70`."""
     gpu_percent: Annotated[int | None, Field(ge=1, le=100), Words("use of GPUs")] = None
     """The average percentage of time in which pods use their GPU, such as `80`: the metric

@@ -1,0 +1,365 @@
+"""Fields of other programs in the shape that policies have for them, with the values that they then take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
+
+from gpuplan.compiler.base.diagnostics import Origin, Path
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.documents import Document
+
+Fields = Mapping[str, object]
+Turn = Callable[[object, Fields], Fields]
+"""Returns the fields to write for a value and the mapping that it stands in, none if there are no such fields."""
+
+
+class Turned(NamedTuple):
+    """The fields to write in a mapping, in place of the named ones of the mapping at ``around``."""
+
+    around: Path
+    names: tuple[str, ...]
+    into: Path
+    fields: Fields
+    is_added: bool = False
+    """Whether the fields are lists that are there, and these their further items."""
+
+
+def written_beside(document: Document, place: Path, into: Path) -> Fields:
+    """Return the fields of a mapping that stand in the file of a field; an overlay may have others."""
+    file = Origin(document, place).key.locate().file
+    fields = mapping(value_at(document.data, into))
+    return {name: part for name, part in fields.items() if Origin(document, (*into, name)).key.locate().file is file}
+
+
+def find_turned(
+    document: Document, model: type[BaseModel], place: Path, earlier: Iterable[Turned] = ()
+) -> Turned | None:
+    """Return the fields that say what an unknown one does, or None if no field is known to say it.
+
+    ``earlier`` are those of other fields, which are to be written as well.
+    """
+    around, name = place[:-1], str(place[-1])
+    parent, written = nested_model(model, around), mapping(value_at(document.data, around))
+    if parent is None:
+        return None
+    together = next((names for names in _TOGETHER if name in names and names[0] in written), (name,))
+    names = tuple(known for known in together if known in written)
+    fields = turn(parent, names[0], written)
+    into = around
+    if not fields and parent.__name__ == "Quota" and name in _WEIGHTS:
+        into, fields = ("spec",), _weight(written[name], written)
+    there = written_beside(document, place, into)
+    for other in earlier:
+        there = _joined(there, other.fields) if other.into == into else there
+    while len(fields) == 1:
+        ((key, value),) = fields.items()
+        if not isinstance(value, dict) or not isinstance(there.get(key), dict):
+            break
+        into, there, fields = (*into, key), mapping(there[key]), value
+    if not fields or not _fits(model, into, fields):
+        return None
+    taken = [key for key in fields if key in there and key not in names]
+    is_added = into == around and len(taken) == len(fields) == 1 and isinstance(there[taken[0]], list)
+    return Turned(around, names, into, fields, is_added) if is_added or not taken else None
+
+
+def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
+    """Return the fields of a mapping that say what an unknown field of it does; none if there are none."""
+    found = (turn for names, turn in TURNS.get(parent.__name__, {}).items() if name in names.split())
+    return next((fields for turn in found if (fields := turn(written.get(name), written))), {})
+
+
+def told(turned: Turned) -> str:
+    """Return the help that gives the fields to write, or nothing if they are too long for a line."""
+    lines = [as_line({name: value})[1:-1] for name, value in turned.fields.items()]
+    if not all(lines):
+        return ""
+    if turned.is_added:
+        ((name, items),) = turned.fields.items()
+        what = ", ".join(f"`{as_line(item)}`" for item in _items(items))
+        return f"write {what} as an item of `{name}` in place of `{turned.names[0]}`"
+    text = f"write {joined([f'`{line}`' for line in lines], 'and')}"
+    if turned.into != turned.around:
+        return f"{text} below `{'.'.join(map(str, turned.into))}`, in place of `{turned.names[0]}`"
+    if turned.names[1:]:
+        text += f" in place of {joined([f'`{name}`' for name in turned.names], 'and')}"
+    elif lines[1:]:
+        text += " in its place"
+    return f"{text}, each on a line of its own" if lines[1:] else text
+
+
+def _joined(fields: Fields, others: Fields) -> Fields:
+    """Return the fields of two mappings, those in mappings of both together."""
+    both = {
+        name: _joined(part, other)
+        for name, part in fields.items()
+        if isinstance(part, dict) and isinstance(other := others.get(name), dict)
+    }
+    return {**fields, **others, **both}
+
+
+def _fits(model: type[BaseModel], into: Path, fields: Fields) -> bool:
+    return all(accepts(model, (*into, name), value) for name, value in fields.items() if not _lacks(value))
+
+
+def _lacks(value: object) -> bool:
+    """Whether a value holds a part that only the user knows."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, Absent) or any(map(_lacks, parts))
+
+
+def _items(value: object) -> list[Fields]:
+    """Return the mappings of a list, or none if anything else stands in it."""
+    items = value if isinstance(value, list) else []
+    return items if all(isinstance(item, dict) for item in items) else []
+
+
+def _only(value: object) -> Fields:
+    """Return the one mapping of a list, or an empty one if there is none or several."""
+    items = _items(value)
+    return items[0] if len(items) == 1 else {}
+
+
+# --- Quotas: Kubernetes, Kueue and KAI-Scheduler ---------------------------------------------------------------------
+
+_WEIGHTS: Final = ("overQuotaWeight", "fairShareWeight")
+
+
+def _borrowed(value: object, written: Fields) -> Fields:
+    """Return the limit that Kueue's limit of borrowing makes with what is the queue's own."""
+    own = written.get("guaranteed", written.get("nominalQuota"))
+    both = own, value
+    if all(isinstance(amount, int | float) and not isinstance(amount, bool) for amount in both):
+        return {"limit": own + value}  # type: ignore[operator]  # both are numbers
+    return {}
+
+
+def _weight(value: object, _: Fields) -> Fields:
+    return {"surplus": {"weight": value}} if isinstance(value, int | float) else {}
+
+
+def _hard(value: object, _: Fields) -> Fields:
+    """Return the quotas of a ResourceQuota, one for each unit that it names."""
+    units: dict[str, object] = {}
+    rest: dict[str, object] = {}
+    for name, amount in mapping(value).items():
+        resource = name.removeprefix("requests.").removeprefix("limits.")
+        if resource.startswith("nvidia.com/"):
+            units[resource.removeprefix("nvidia.com/").removeprefix("mig-").removeprefix("gpu.")] = _number(amount)
+        elif resource in ("cpu", "memory"):
+            rest[resource] = str(amount)
+        elif resource in ("pods", "count/pods"):
+            rest["pods"] = _number(amount)
+        else:
+            return {}
+    quotas = [
+        {"pool": Absent(), **({} if unit == "gpu" else {"unit": unit}), "guaranteed": amount, **rest}
+        for unit, amount in units.items()
+    ]
+    return {"quotas": quotas} if len(quotas) == 1 or (quotas and not rest) else {}
+
+
+def _flavors(value: object, _: Fields) -> Fields:
+    """Return the quotas of a ClusterQueue, whose flavors are pools."""
+    quotas = []
+    for flavor in (flavor for group in _items(value) for flavor in _items(group.get("flavors"))):
+        resource = _only(flavor.get("resources"))
+        quota = {"pool": flavor.get("name"), "guaranteed": _number(resource.get("nominalQuota"))}
+        if "borrowingLimit" in resource:
+            quota |= _borrowed(_number(resource["borrowingLimit"]), quota)
+        quotas.append(quota)
+    return {"quotas": quotas} if quotas else {}
+
+
+def _number(value: object) -> object:
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < len("1000000") else value
+
+
+# --- People and priorities -------------------------------------------------------------------------------------------
+
+
+def _subject(_: object, written: Fields) -> Fields:
+    """Return the member that a subject of a RoleBinding is."""
+    kind, name, namespace = written.get("kind"), written.get("name"), written.get("namespace")
+    if kind == "ServiceAccount" and namespace:
+        return {"user": f"system:serviceaccount:{namespace}:{name}"}
+    return {str(kind).lower(): name} if kind in ("Group", "User") and isinstance(name, str) else {}
+
+
+def _subjects(value: object, _: Fields) -> Fields:
+    members = [_subject(None, item) for item in _items(value)]
+    return {"members": members} if members and all(members) else {}
+
+
+def _preempts(value: object, _: Fields) -> Fields:
+    known = {"Never": False, "PreemptLowerPriority": True}
+    return {"preempts": known[str(value)]} if str(value) in known else {}
+
+
+# --- Sharing: the device plugin and the MIG manager ------------------------------------------------------------------
+
+
+def _shares(value: object, _: Fields) -> Fields:
+    """Return the shares of the resources that a file of the device plugin lists, if all have as many."""
+    counts = [item.get("replicas") for item in _items(value)]
+    return {"replicas": counts[0]} if counts and len({*map(str, counts)}) == 1 and counts[0] is not None else {}
+
+
+def _indexes(value: object, written: Fields) -> Fields:
+    is_known = value == "all" or (isinstance(value, list) and all(isinstance(item, int) for item in value))
+    return {"gpus": value} if is_known and "gpus" not in written else {}
+
+
+# --- Argo CD ---------------------------------------------------------------------------------------------------------
+
+
+def _source(value: object, _: Fields) -> Fields:
+    """Return the repository of an Application's source; gpuplan writes the paths below its own folder."""
+    source = dict(mapping(value))
+    revision = source.pop("targetRevision", None)
+    path = source.pop("path", None)
+    if isinstance(path, str):
+        source["path"] = path.strip("/").split("/", maxsplit=1)[0] if path.startswith("out/") else path
+    return {**source, **({} if revision is None else {"revision": revision})}
+
+
+# --- Pods ------------------------------------------------------------------------------------------------------------
+
+CONTAINER = "main"
+"""The name of the container that a workload's own fields describe."""
+_OF_CONTAINER = "envFrom imagePullPolicy lifecycle volumeMounts volumeDevices workingDir resizePolicy stdin tty"
+_OF_POD = """
+    affinity automountServiceAccountToken dnsConfig dnsPolicy hostAliases hostIPC hostNetwork hostPID
+    initContainers runtimeClassName securityContext serviceAccount serviceAccountName shareProcessNamespace
+    terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes
+"""
+
+
+def requested(resources: object) -> Fields:
+    """Return the fields of a workload that say what a container of Kubernetes asks for."""
+    requests, limits = (mapping(mapping(resources).get(name)) for name in ("requests", "limits"))
+    return asked({**limits, **requests})
+
+
+def asked(amounts: Fields) -> Fields:
+    """Return the fields of a workload for amounts of resources, none if one of them is unknown."""
+    found: dict[str, object] = {}
+    for name, amount in amounts.items():
+        if name in ("cpu", "memory"):
+            found[name] = str(amount)
+        elif name.startswith("nvidia.com/"):
+            unit = name.removeprefix("nvidia.com/").removeprefix("mig-")
+            found |= {"count": amount} if unit == "gpu" else {"unit": unit.removeprefix("gpu."), "count": amount}
+        else:
+            return {}
+    return found
+
+
+def _container(value: object, _: Fields) -> Fields:
+    """Return the fields of a workload that describe its one container, and a patch for the rest of it."""
+    rest = dict(_only(value))
+    rest.pop("name", None)
+    found: dict[str, object] = {name: rest.pop(name) for name in ("image", "command", "args") if name in rest}
+    if isinstance(env := rest.get("env"), list):
+        found["env"] = dict(_variables(env))
+        del rest["env"]
+    if "resources" in rest and (amounts := requested(rest["resources"])):
+        found |= amounts
+        del rest["resources"]
+    if not found or "ports" in rest:
+        return {}
+    patch = {"podPatch": {"spec": {"containers": [{"name": CONTAINER, **rest}]}}}
+    return {**found, **patch} if rest else found
+
+
+def _variables(env: list[Fields]) -> Iterator[tuple[str, object]]:
+    for item in env:
+        yield str(mapping(item).get("name")), mapping(item).get("value", mapping(item).get("valueFrom"))
+
+
+def _template(value: object, written: Fields) -> Fields:
+    containers = mapping(mapping(value).get("spec"))
+    return _container(containers.get("containers"), written) if [*containers] == ["containers"] else {}
+
+
+def _probe(value: object) -> Fields:
+    """Return a probe as policies say it, none if it asks another port or in a way of its own."""
+    probe = mapping(value)
+    for name, field, part in (("httpGet", "http", "path"), ("grpc", "grpc", "service"), ("exec", "command", "command")):
+        if part in mapping(probe.get(name)):
+            return {field: mapping(probe[name])[part]}
+    return {}
+
+
+def _in_probe(field: str) -> Turn:
+    def turned(value: object, _: Fields) -> Fields:
+        if "tcpSocket" in mapping(value):
+            return {field: "tcp"}
+        return {field: probe} if (probe := _probe(value)) else {}
+
+    return turned
+
+
+def _startup(value: object, _: Fields) -> Fields:
+    times = [mapping(value).get(name, usual) for name, usual in (("failureThreshold", 3), ("periodSeconds", 10))]
+    seconds = [time for time in times if isinstance(time, int)]
+    return {"startup": f"{seconds[0] * seconds[1]}s"} if len(seconds) == len(times) and mapping(value) else {}
+
+
+def _in_pod(name: str) -> Turn:
+    return lambda value, _: {"podPatch": {"spec": {name: value}}}
+
+
+def _in_metadata(name: str) -> Turn:
+    return lambda value, _: {"podPatch": {"metadata": {name: value}}}
+
+
+def _in_container(name: str) -> Turn:
+    return lambda value, _: {"podPatch": {"spec": {"containers": [{"name": CONTAINER, name: value}]}}}
+
+
+def _metrics(value: object, _: Fields) -> Fields:
+    """Return the use of CPU that a HorizontalPodAutoscaler aims at."""
+    resource = mapping(_only(value).get("resource"))
+    percent = mapping(resource.get("target")).get("averageUtilization")
+    return {"cpuPercent": percent} if resource.get("name") == "cpu" and percent is not None else {}
+
+
+TURNS: Final[Mapping[str, Mapping[str, Turn]]] = {
+    "Quota": {"borrowingLimit": _borrowed},
+    "TenantSpec": {" ".join(_WEIGHTS): _weight, "hard": _hard, "resourceGroups": _flavors, "subjects": _subjects},
+    "Member": {"kind": _subject},
+    "PriorityClassSpec": {"preemptionPolicy": _preempts},
+    "TimeSlicing": {"resources": _shares},
+    "Mps": {"resources": _shares},
+    "Devices": {"devices": _indexes},
+    "Argocd": {"source": _source},
+    "WorkloadSpec": {
+        "containers": _container,
+        "template": _template,
+        "resources": lambda value, _: requested(value),
+        "requests limits": lambda value, _: asked(mapping(value)),
+        **{name: _in_pod(name) for name in _OF_POD.split()},
+        **{name: _in_container(name) for name in _OF_CONTAINER.split()},
+        **{name: _in_metadata(name) for name in ("labels", "annotations")},
+    },
+    "Inference": {
+        "livenessProbe": _in_probe("liveness"),
+        "readinessProbe": _in_probe("probe"),
+        "startupProbe": _startup,
+    },
+    "ValueFrom": {"valueFrom": lambda value, _: mapping(value)},
+    "Autoscaling": {"metrics": _metrics},
+}
+"""The turn for fields of other programs, by the model of the mapping that they stand in."""
+
+_TOGETHER: Final[tuple[tuple[str, ...], ...]] = (("kind", "name", "apiGroup", "namespace"),)
+"""Fields that say one thing together; the first has the turn."""

@@ -21,7 +21,7 @@ from tests.plans import resolve_text
 pytestmark = pytest.mark.no_cover
 PAGES = by_hand()
 _PATH = re.compile(r"`((?:out|overlays|policies)/[\w./-]*)`")
-LANGUAGES = {"console", "csv", "diff", "json", "lua", "text", "yaml"}
+LANGUAGES = {"console", "csv", "diff", "json", "lua", "python", "text", "yaml"}
 
 
 def name_of(page: Path) -> str:

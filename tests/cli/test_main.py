@@ -24,6 +24,7 @@ from gpuplan.terminal.formats import Format
 from gpuplan.terminal.options import FORMATS
 from tests.cli.platforms import a_platform
 from tests.cli.runs import REPOSITORY, run, spawn
+from tests.git import a_repository, commit
 
 HEAVY = ("jinja2", "jsonschema", "jsonschema_rs", "kubernetes_validate", "pydantic", "wcwidth", "yaml")
 OURS = ("backends", "catalog", "checks", "documents", "manifests", "outtree", "pipeline", "planning", "policy")
@@ -96,7 +97,8 @@ def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("verb", ["validate", "build", "show", "diff"])
 def test_templates_and_habits_are_loaded_by_no_verb_that_needs_none(tmp_path: Path, verb: str) -> None:
-    root = a_platform(tmp_path)
+    root = a_platform(a_repository(tmp_path))
+    commit(root)
     program = (
         "import sys; from gpuplan.cli import main as module\n"
         f"try: module.main.main([{verb!r}], prog_name='gpuplan')\n"

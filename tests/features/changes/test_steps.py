@@ -179,8 +179,9 @@ def test_a_comment_on_a_step_is_needed_while_the_step_is_judged(repository: Path
 
 @pytest.mark.parametrize("code", ["GPU700", "GPU717", "GPU718", "GPU719", "GPU728", "GPU729", "GPU736"])
 def test_whether_a_comment_on_a_step_is_needed_nobody_knows_without_one(repository: Path, code: str) -> None:
+    pool = POOL.replace("LAYOUT", "large")
     write(
-        repository / "policies/pool.yaml", POOL.replace("sharing:", f"# gpuplan: ignore[{code}] as agreed\n  sharing:")
+        repository / "policies/pool.yaml", pool.replace("sharing:", f"# gpuplan: ignore[{code}] as agreed\n  sharing:")
     )
 
     assert "GPU112" not in codes(validate(repository).diagnostics)
@@ -188,8 +189,9 @@ def test_whether_a_comment_on_a_step_is_needed_nobody_knows_without_one(reposito
 
 @pytest.mark.parametrize("code", ["GPU659", "GPU720", "GPU727", "GPU730", "GPU737", "GPU740", "GPU906"])
 def test_rules_on_what_is_there_are_judged_without_a_step_whatever_their_codes(repository: Path, code: str) -> None:
+    pool = POOL.replace("LAYOUT", "large")
     write(
-        repository / "policies/pool.yaml", POOL.replace("sharing:", f"# gpuplan: ignore[{code}] as agreed\n  sharing:")
+        repository / "policies/pool.yaml", pool.replace("sharing:", f"# gpuplan: ignore[{code}] as agreed\n  sharing:")
     )
 
     assert "GPU112" in codes(validate(repository).diagnostics)

@@ -412,7 +412,7 @@ def test_of_another_kind_of_object_no_number_leaves() -> None:
 
 
 def test_what_keda_leaves_idle_stays_so() -> None:
-    goes = "KEDA's HorizontalPodAutoscaler is deleted with its ScaledObject, and nothing scales "
+    goes = "the HorizontalPodAutoscaler of KEDA is deleted with its ScaledObject, and nothing scales "
     goes += "until the next sync creates a HorizontalPodAutoscaler"
     idle, _ = _scaled(edits.let_keda_scale_to_zero, edits.scale_without_keda)
     busy, _ = _scaled(edits.let_keda_keep_one, edits.scale_without_keda)

@@ -32,7 +32,7 @@ from gpuplan.compiler.documents import (
     removals,
 )
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
-from gpuplan.compiler.pipeline.unread import UnreadFolders
+from gpuplan.compiler.pipeline.unread import UnreadFiles
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
@@ -134,10 +134,10 @@ class _Loader:
     unread: set[str] = field(default_factory=set)
     documents: dict[str, tuple[Document, ...]] = field(default_factory=dict)
     opaque: set[str] = field(default_factory=set)
-    unread_folders: UnreadFolders = field(init=False)
+    unread_files: UnreadFiles = field(init=False)
 
     def __post_init__(self) -> None:
-        self.unread_folders = UnreadFolders(self.tree, DEFAULT_BASES[0])
+        self.unread_files = UnreadFiles(self.tree, DEFAULT_BASES[0])
 
     def load_cluster(self, name: str) -> Plan | None:
         folder = f"{OVERLAYS}/{name}"
@@ -165,8 +165,8 @@ class _Loader:
         ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
-        read = {OVERLAYS, OUT, *(base.split("/")[0] for base in folders)}
-        self._add((self.unread_folders.locate(item, read) for item in found), name)
+        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
+        self._add((self.unread_files.locate(item, read) for item in found), name)
         return plan
 
     def _add(self, diagnostics: Iterable[Diagnostic], cluster: str) -> None:

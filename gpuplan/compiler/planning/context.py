@@ -11,7 +11,7 @@ from gpuplan.compiler.base.wording import help_on_variables, listing, misspellin
 from gpuplan.compiler.catalog import Catalog, Gpu
 from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
-from gpuplan.compiler.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+from gpuplan.compiler.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE, unknown_document
 from gpuplan.compiler.policy import models
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Context:
         known = f"name {listing(names, None, 'or')}, or " if 0 < len(names) <= _FEW else ""
         return Finding(
             at,
-            f"unknown {kind} `{name}`",
+            unknown_document(kind, name),
             label=f"did you mean `{close}`" if close else "no such document on this cluster",
             notes=(f"this cluster has {listing(names, 8) if names else f'no {kind}'}",),
             help=f"write `{close}`" if close else help_on_variables(name) or known + _addition(kind, name),

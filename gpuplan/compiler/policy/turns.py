@@ -11,6 +11,10 @@ from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.policy.fields import nested_model
+from gpuplan.compiler.policy.models.cluster import Argocd
+from gpuplan.compiler.policy.models.pool import Devices, Mps, TimeSlicing
+from gpuplan.compiler.policy.models.tenant import Member, PriorityClassSpec, Quota, TenantSpec
+from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, ValueFrom, WorkloadSpec
 from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
 
 if TYPE_CHECKING:
@@ -54,7 +58,7 @@ def find_turned(
     names = tuple(known for known in together if known in written)
     fields = turn(parent, names[0], written)
     into = around
-    if not fields and parent.__name__ == "Quota" and name in _WEIGHTS:
+    if not fields and parent is Quota and name in _WEIGHTS:
         into, fields = ("spec",), _weight(written[name], written)
     there = written_beside(document, place, into)
     for other in earlier:
@@ -73,7 +77,7 @@ def find_turned(
 
 def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     """Return the fields of a mapping that say what an unknown field of it does; none if there are none."""
-    found = (turn for names, turn in TURNS.get(parent.__name__, {}).items() if name in names.split())
+    found = (turn for names, turn in TURNS.get(parent, {}).items() if name in names.split())
     return next((fields for turn in found if (fields := turn(written.get(name), written))), {})
 
 
@@ -333,16 +337,16 @@ def _metrics(value: object, _: Fields) -> Fields:
     return {"cpuPercent": percent} if resource.get("name") == "cpu" and percent is not None else {}
 
 
-TURNS: Final[Mapping[str, Mapping[str, Turn]]] = {
-    "Quota": {"borrowingLimit": _borrowed},
-    "TenantSpec": {" ".join(_WEIGHTS): _weight, "hard": _hard, "resourceGroups": _flavors, "subjects": _subjects},
-    "Member": {"kind": _subject},
-    "PriorityClassSpec": {"preemptionPolicy": _preempts},
-    "TimeSlicing": {"resources": _shares},
-    "Mps": {"resources": _shares},
-    "Devices": {"devices": _indexes},
-    "Argocd": {"source": _source},
-    "WorkloadSpec": {
+TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
+    Quota: {"borrowingLimit": _borrowed},
+    TenantSpec: {" ".join(_WEIGHTS): _weight, "hard": _hard, "resourceGroups": _flavors, "subjects": _subjects},
+    Member: {"kind": _subject},
+    PriorityClassSpec: {"preemptionPolicy": _preempts},
+    TimeSlicing: {"resources": _shares},
+    Mps: {"resources": _shares},
+    Devices: {"devices": _indexes},
+    Argocd: {"source": _source},
+    WorkloadSpec: {
         "containers": _container,
         "template": _template,
         "resources": lambda value, _: requested(value),
@@ -351,13 +355,9 @@ TURNS: Final[Mapping[str, Mapping[str, Turn]]] = {
         **{name: _in_container(name) for name in _OF_CONTAINER.split()},
         **{name: _in_metadata(name) for name in ("labels", "annotations")},
     },
-    "Inference": {
-        "livenessProbe": _in_probe("liveness"),
-        "readinessProbe": _in_probe("probe"),
-        "startupProbe": _startup,
-    },
-    "ValueFrom": {"valueFrom": lambda value, _: mapping(value)},
-    "Autoscaling": {"metrics": _metrics},
+    Inference: {"livenessProbe": _in_probe("liveness"), "readinessProbe": _in_probe("probe"), "startupProbe": _startup},
+    ValueFrom: {"valueFrom": lambda value, _: mapping(value)},
+    Autoscaling: {"metrics": _metrics},
 }
 """The turn for fields of other programs, by the model of the mapping that they stand in."""
 

@@ -16,3 +16,8 @@ UNIT_NEEDED = Rule("GPU104", _HERE)
 NAMESPACE_NEEDED = Rule("GPU105", _HERE)
 
 RULES: Final = rules_among(globals())
+
+
+def unknown_document(kind: str, name: str) -> str:
+    """Return the message on a name that is no document's."""
+    return f"unknown {kind} `{name}`"

@@ -25,7 +25,7 @@ from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, Sid
 from gpuplan.features.changes.costs import AmountChange, CostChange
 from gpuplan.features.changes.git import SHORT
 from gpuplan.features.changes.model import GrantChange, NodeImpact, ObjectChange, Wait, deletion
-from gpuplan.features.changes.orders import concerns_nodes
+from gpuplan.features.changes.orders import FILES, concerns_nodes
 from gpuplan.features.changes.pods import Holder
 from gpuplan.terminal.costs import money_as_data, month_text
 from gpuplan.terminal.fitting import folded
@@ -289,10 +289,10 @@ def _effects_on_nodes(impact: Impact, folder: str) -> Iterator[str]:
     """
     change = impact.change
     if change.nodes is not None and concerns_nodes(folder):
-        nodes, by_labels = count(change.nodes.count, "node"), f"{Stage.PARTITIONS}/"
+        nodes = count(change.nodes.count, "node")
         if not change.needs_drain:
             yield from (f"operator pods restart on {nodes}",) if change.daemon_sets else ()
-        elif folder.startswith(by_labels) or not any(one.folder.startswith(by_labels) for one in impact.appliers):
+        elif folder != FILES or not any(one.folder != FILES and concerns_nodes(one.folder) for one in impact.appliers):
             yield f"drain {nodes} before"
 
 

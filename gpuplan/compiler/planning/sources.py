@@ -149,6 +149,14 @@ def admission_of(plan: Plan) -> Links:
     return () if uses_claims(plan) else chosen(plan.cluster.at / "kubernetes")
 
 
+def enforcement_of(plan: Plan, tenant: Tenant, namespace: str | None) -> Links:
+    """Return the links of the action of admission policies in a namespace, or in those of a tenant's label."""
+    own = tenant.spec.admission
+    if namespace in own.namespaces:
+        return chosen(tenant.at / "admission" / "namespaces" / str(namespace))
+    return chosen((tenant if own.enforcement else plan.cluster).at / "admission" / "enforcement")
+
+
 # --- The GPU Operator --------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ Pods are judged, not the Deployments or Jobs that make them: a refusal shows in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -27,20 +27,25 @@ from gpuplan.compiler.admission.policies import (
     trace_policy,
 )
 from gpuplan.compiler.backends.base import text_of
-from gpuplan.compiler.manifests import Manifest, admission_binding
+from gpuplan.compiler.manifests import AdmissionPolicy, Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
-from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
+from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied, ordered
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.grants import (
     GRANTS_POLICY,
+    NAME_LABEL,
     QUEUES_POLICY,
     RDMA_LABEL,
     SYSTEM_NAMESPACE,
+    enforcements,
     has_admission_policies,
+    whose_enforcement,
 )
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.sources import admission_of, claims_of, frameworks_of, named, scheduler_of
 from gpuplan.compiler.planning.subjects import RESOURCES, about, every
+from gpuplan.compiler.policy.models import Enforcement
 
 _FOLDER: Final = Stage.SCHEDULING.value
 
@@ -58,20 +63,53 @@ def render(plan: Plan) -> Iterator[Manifest]:
         enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
         namespace = new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced)
         yield Manifest(_FOLDER, namespace, about=cluster, trace=trace, why=text_of("why-gpuplan-system"))
-        parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}
         for found in policies(plan):
             subjects, trace = _ABOUT.get(found.name, ()), partial(trace_policy, plan, found.name)
             yield Manifest(_FOLDER, found.body, about=(*cluster, *subjects), trace=trace, why=found.why)
             if found.name in _NAMESPACES:
-                read, why = (parameters, text_of("why-nowhere")) if found.has_parameters else (None, found.why)
-                binding = admission_binding(found.name, found.name, _NAMESPACES[found.name], read)
-                trace = partial(_trace_binding, plan, found.name)
-                yield Manifest(_FOLDER, binding, about=cluster, trace=trace, why=why)
+                yield from _bindings(plan, found)
 
 
-_TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+def _bindings(plan: Plan, policy: AdmissionPolicy) -> Iterator[Manifest]:
+    """Yield the binding of a policy, or two bindings if it refuses in some namespaces and warns in others.
 
-_NOWHERE: Final = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+    Each namespace of a tenant is in one of them. They select by labels that nobody in the namespace can change.
+    """
+    is_same_everywhere = policy.name in (GRANTS_POLICY, NODE_FEATURES_POLICY)
+    parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE} if policy.has_parameters else None
+    why = text_of("why-nowhere") if policy.has_parameters else policy.why
+    for mode in (Enforcement.DENY,) if is_same_everywhere else enforcements(plan):
+        expressions = [*_NAMESPACES[policy.name], *(() if is_same_everywhere else _with(plan, mode))]
+        warns = mode is Enforcement.WARN
+        name = f"{policy.name}-{mode.value}" if warns and len(enforcements(plan)) > 1 else policy.name
+        selector = {"matchExpressions": expressions}
+        binding = admission_binding(name, policy.name, selector, parameters, warns=warns)
+        subjects = (*about(plan.cluster), *(() if is_same_everywhere else whose_enforcement(plan)))
+        trace = partial(_trace_binding, plan, policy.name, None if is_same_everywhere else mode)
+        yield Manifest(_FOLDER, binding, about=subjects, trace=trace, why=why)
+
+
+def _with(plan: Plan, mode: Enforcement) -> Iterator[Mapping[str, Any]]:
+    """Yield what selects namespaces with an enforcement from those with a tenant's label, if there are others.
+
+    Requirements of a selector hold together. First come tenants with such namespaces, and then the names of their other
+    namespaces. A label of a tenant that no policy has is held to the cluster's enforcement.
+    """
+    by_mode = enforcements(plan)
+    if len(by_mode) == 1:
+        return
+    (others,) = (named for other, named in by_mode.items() if other is not mode)
+    own = by_mode[mode]
+    is_usual = mode is plan.cluster.spec.admission.enforcement
+    if tenants := sorted(others.keys() - own.keys() if is_usual else own):
+        yield {"key": TENANT_LABEL, "operator": "NotIn" if is_usual else "In", "values": tenants}
+    if names := sorted(name for tenant in own for name in others.get(tenant, ()) if name):
+        yield {"key": NAME_LABEL, "operator": "NotIn", "values": names}
+
+
+_TENANTS: Final = ({"key": TENANT_LABEL, "operator": "Exists"},)
+
+_NOWHERE: Final = ({"key": NAME_LABEL, "operator": "DoesNotExist"},)
 """The namespaces, namely none, of a binding that is there while no tenant has a namespace.
 
 A policy with parameters has it. An API server that finds no binding with parameters of a kind stops to read that kind,
@@ -86,18 +124,20 @@ _ABOUT: Final = {
 }
 """The documents that decide about a policy beside the cluster."""
 
-_NAMESPACES: Final[Mapping[str, Mapping[str, Any]]] = {
+_NAMESPACES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     GRANTS_POLICY: _NOWHERE,
     **dict.fromkeys(
         (CLAIMS_POLICY, DEVICES_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, JOBS_POLICY, PROJECTS_POLICY, RUNNING_POLICY),
         _TENANTS,
     ),
     NODE_FEATURES_POLICY: _TENANTS,
-    POD_SECURITY_POLICY: {
-        "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
-    },
+    POD_SECURITY_POLICY: (*_TENANTS, {"key": RDMA_LABEL, "operator": "Exists"}),
 }
-"""The namespaces that each policy holds in by its one binding. Others have a binding for each namespace."""
+"""The namespaces that each policy holds in, whatever becomes of what it refuses there. Others have a binding for each.
+
+The policy on node features refuses everywhere. It keeps tenants from labels of nodes, by which other tenants get their
+GPUs, and no work needs what it refuses.
+"""
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -137,12 +177,52 @@ def _trace_guarded(plan: Plan) -> Routes:
     yield (), admission_of(plan)
 
 
-def _trace_binding(plan: Plan, name: str) -> Routes:
-    """Yield what decides that the policy is there."""
+def _trace_binding(plan: Plan, name: str, mode: Enforcement | None) -> Routes:
+    """Yield what decides that the policy is there, and where it holds if some namespaces have another ``mode``."""
     yield from _trace_guarded(plan)
+    if mode is not None:
+        yield from _trace_mode(plan, mode, len(_NAMESPACES[name]))
     if name == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
     elif name == CLAIMS_POLICY:
         yield (), claims_of(plan)
     elif name not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))
+
+
+def _trace_mode(plan: Plan, mode: Enforcement, first: int) -> Routes:
+    """Yield what decides about a binding's action and its namespaces, from the ``first`` of its further requirements.
+
+    Of several places that have the action none alone decides that it is there.
+    """
+    by_mode = enforcements(plan)
+    places = {other: _places(plan, named) for other, named in by_mode.items()}
+    for links in places.values():
+        if len(links) == 1 and (len(by_mode) == 1 or mode is Enforcement.WARN or links is places[mode]):
+            yield () if len(by_mode) > 1 and mode is Enforcement.WARN else ("spec", "validationActions"), links
+    everything = chosen(
+        plan.cluster.at / "admission" / "enforcement", *(link.at for links in places.values() for link in links)
+    )
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    owners = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
+    for index, expression in enumerate(_with(plan, mode), start=first):
+        route = ("spec", "matchResources", "namespaceSelector", "matchExpressions", index)
+        yield route, everything
+        named = [
+            sources.name_of(tenants[value])
+            if expression["key"] == TENANT_LABEL
+            else sources.namespace_of(owners[value], value)
+            for value in expression["values"]
+        ]
+        for position, place in enumerate(named):
+            yield (*route, "values", position), (*copied(place), *ordered(*named))
+
+
+def _places(plan: Plan, named: Mapping[str, Sequence[str | None]]) -> Links:
+    links = (
+        link
+        for tenant in plan.tenants
+        for name in named.get(tenant.name, ())
+        for link in sources.enforcement_of(plan, tenant, name)
+    )
+    return tuple(dict.fromkeys(links))

@@ -48,7 +48,6 @@ from gpuplan.compiler.planning.grants import (
 )
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
 from gpuplan.compiler.planning.pods import compute_caps, container_limits, defaults_of
-from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import PodSecurity
 

@@ -96,16 +96,12 @@ def admission_only_warns(plan: Plan) -> Iterator[Finding]:
     namespace, by tenant, and at last in the Cluster; [import a cluster](../how-to/import-a-cluster.md) has the steps.
     """
     by_mode = enforcements(plan)
-    warned = [
-        (tenant, name) for tenant in plan.tenants for name in by_mode.get(Enforcement.WARN, {}).get(tenant.name, ())
-    ]
+    by_tenant = by_mode.get(Enforcement.WARN, {})
+    warned = [(tenant, name) for tenant in plan.tenants for name in by_tenant.get(tenant.name, ())]
     if not warned:
         return
     places = [link.at for tenant, name in warned for link in enforcement_of(plan, tenant, name)]
-    names = [
-        *(name for _, name in warned if name),
-        *(f"{TENANT_LABEL}={each.name}" for each, name in warned if not name),
-    ]
+    names = [name or f"{TENANT_LABEL}={tenant.name}" for tenant, name in warned]
     where = f"namespace{'s' if len(names) > 1 else ''} {listing(names, 8)}"
     where = where if Enforcement.DENY in by_mode else "all namespaces of tenants"
     what = "admission" if has_admission_policies(plan.cluster) else "Pod Security"

@@ -442,9 +442,9 @@ class Admission(Model):
     """Exceptions to the rules that the cluster's admission policies enforce for gpuplan."""
 
     enforcement: Annotated[Enforcement, Field(strict=False)] = Enforcement.DENY
-    """`deny`: the API server refuses requests of tenants that break a rule. `warn`: it accepts them, warns whoever sends
-    them, and writes the rule into its audit log; Pod Security labels warn, too. For clusters with work that no rule has
-    judged yet. A Tenant may have its own.
+    """`deny`: the API server refuses requests of tenants that break a rule. `warn`: it accepts them, warns whoever
+    sends them, and writes the rule into its audit log; levels of Pod Security warn, too. It is for clusters with work
+    that no rule has judged yet. A Tenant may have its own.
     """
     grace_period: Annotated[texts.Duration | Literal["none"], MAIN] = "30s"
     """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is

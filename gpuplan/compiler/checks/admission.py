@@ -11,10 +11,15 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.grants import enforcements, gpu_resources, has_admission_policies, is_held_by_rules
+from gpuplan.compiler.planning.grants import (
+    enforcements,
+    gpu_resources,
+    has_admission_policies,
+    is_held_by_rules,
+    place_of_enforcement,
+)
 from gpuplan.compiler.planning.hand_files import read
 from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool
-from gpuplan.compiler.planning.sources import enforcement_of
 from gpuplan.compiler.policy.models import Cap, Enforcement, NodeLabels, Platform, PodSecurity
 from gpuplan.compiler.policy.parse import is_whole
 
@@ -100,7 +105,7 @@ def admission_only_warns(plan: Plan) -> Iterator[Finding]:
     warned = [(tenant, name) for tenant in plan.tenants for name in by_tenant.get(tenant.name, ())]
     if not warned:
         return
-    places = [link.at for tenant, name in warned for link in enforcement_of(plan, tenant, name)]
+    places = [place_of_enforcement(plan.cluster, tenant, name) for tenant, name in warned]
     names = [name or f"{TENANT_LABEL}={tenant.name}" for tenant, name in warned]
     where = f"namespace{'s' if len(names) > 1 else ''} {listing(names, 8)}"
     where = where if Enforcement.DENY in by_mode else "all namespaces of tenants"

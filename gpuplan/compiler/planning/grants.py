@@ -66,6 +66,14 @@ def enforcement_of(cluster: Cluster, tenant: Tenant, namespace: str | None) -> E
     return own.namespaces.get(namespace or "", own.enforcement or cluster.spec.admission.enforcement)
 
 
+def place_of_enforcement(cluster: Cluster, tenant: Tenant, namespace: str | None) -> Origin:
+    """Return the place of the policy that decides it."""
+    own = tenant.spec.admission
+    if namespace in own.namespaces:
+        return tenant.at / "admission" / "namespaces" / str(namespace)
+    return (tenant if own.enforcement else cluster).at / "admission" / "enforcement"
+
+
 def is_warned(cluster: Cluster, tenant: Tenant, namespace: str | None) -> bool:
     """Whether admission accepts what its rules refuse in a namespace, and warns of it."""
     return enforcement_of(cluster, tenant, namespace) is Enforcement.WARN

@@ -29,6 +29,7 @@ from gpuplan.compiler.manifests.provenance import (
 )
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, uses_claims
 from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, unnoticed_resources
+from gpuplan.compiler.planning.grants import place_of_enforcement
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -151,10 +152,7 @@ def admission_of(plan: Plan) -> Links:
 
 def enforcement_of(plan: Plan, tenant: Tenant, namespace: str | None) -> Links:
     """Return the links of the action of admission policies in a namespace, or in those of a tenant's label."""
-    own = tenant.spec.admission
-    if namespace in own.namespaces:
-        return chosen(tenant.at / "admission" / "namespaces" / str(namespace))
-    return chosen((tenant if own.enforcement else plan.cluster).at / "admission" / "enforcement")
+    return chosen(place_of_enforcement(plan.cluster, tenant, namespace))
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------

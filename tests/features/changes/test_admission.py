@@ -127,10 +127,10 @@ def test_a_tenant_that_turns_is_a_change_of_that_tenant(scheduler: str) -> None:
 
 
 def test_a_namespace_turns_alone() -> None:
-    before = (WARN, a_tenant("a", namespaces="x, y"))
-    after = (WARN, a_tenant("a", "admission: {namespaces: {y: deny}}", namespaces="x, y"))
+    before = (WARN, a_tenant("a", namespaces="n1, n2"))
+    after = (WARN, a_tenant("a", "admission: {namespaces: {n2: deny}}", namespaces="n1, n2"))
 
-    assert "in the namespaces `y`," in only(enforced(before, after)).what
+    assert "in the namespaces `n2`," in only(enforced(before, after)).what
 
 
 def test_namespaces_by_label_turn_with_their_tenant() -> None:

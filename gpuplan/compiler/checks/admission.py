@@ -17,9 +17,10 @@ from gpuplan.compiler.planning.grants import (
     has_admission_policies,
     is_held_by_rules,
     place_of_enforcement,
+    warned_namespaces,
 )
 from gpuplan.compiler.planning.hand_files import read
-from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Pool
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.compiler.policy.models import Cap, Enforcement, NodeLabels, Platform, PodSecurity
 from gpuplan.compiler.policy.parse import is_whole
 
@@ -100,17 +101,14 @@ def admission_only_warns(plan: Plan) -> Iterator[Finding]:
     Change what `gpuplan drift` names on a new dump, or what the audit log has. Then write `enforcement: deny`, by
     namespace, by tenant, and at last in the Cluster; [import a cluster](../how-to/import-a-cluster.md) has the steps.
     """
-    by_mode = enforcements(plan)
-    by_tenant = by_mode.get(Enforcement.WARN, {})
-    warned = [(tenant, name) for tenant in plan.tenants for name in by_tenant.get(tenant.name, ())]
+    warned = warned_namespaces(plan)
     if not warned:
         return
-    places = [place_of_enforcement(plan.cluster, tenant, name) for tenant, name in warned]
-    names = [name or f"{TENANT_LABEL}={tenant.name}" for tenant, name in warned]
+    names = [name for _, name in warned]
     where = f"namespace{'s' if len(names) > 1 else ''} {listing(names, 8)}"
-    where = where if Enforcement.DENY in by_mode else "all namespaces of tenants"
+    where = where if Enforcement.DENY in enforcements(plan) else "all namespaces of tenants"
     what = "admission" if has_admission_policies(plan.cluster) else "Pod Security"
-    at, *others = dict.fromkeys(places)
+    at, *others = dict.fromkeys(place_of_enforcement(plan.cluster, tenant, name) for tenant, name in warned)
     yield Finding(
         at,
         f"{what} only warns in {where}",

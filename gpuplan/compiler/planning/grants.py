@@ -12,7 +12,7 @@ from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.kai import queue_of
-from gpuplan.compiler.planning.plan import Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.compiler.planning.projects import portion, seconds
 from gpuplan.compiler.planning.schedulers import SchedulerTraits, knows_admission_policies
 from gpuplan.compiler.planning.schedulers.kubernetes import KUBERNETES
@@ -90,6 +90,16 @@ def enforcements(plan: Plan) -> Mapping[Enforcement, Mapping[str, tuple[str | No
             named = found.setdefault(enforcement_of(plan.cluster, tenant, namespace), {})
             named[tenant.name] = (*named.get(tenant.name, ()), namespace)
     return {mode: named for mode, named in found.items() if named} or found
+
+
+def warned_namespaces(plan: Plan) -> list[tuple[Tenant, str]]:
+    """Return the namespaces where admission only warns, with their tenants; those by label are told by the label."""
+    warned = enforcements(plan).get(Enforcement.WARN, {})
+    return [
+        (tenant, name or f"{TENANT_LABEL}={tenant.name}")
+        for tenant in plan.tenants
+        for name in warned.get(tenant.name, ())
+    ]
 
 
 def grace_seconds(cluster: Cluster) -> int | None:

@@ -83,7 +83,7 @@ def rule_left_out(plan: Plan) -> Iterator[Finding]:
 # --- Admission that warns ----------------------------------------------------------------------------------------
 
 
-@check("GPU558", "admission-only-warns", Severity.NOTE)
+@check("GPU885", "admission-only-warns", Severity.NOTE)
 def admission_only_warns(plan: Plan) -> Iterator[Finding]:
     """In some namespaces of tenants, admission accepts what its rules refuse, and warns of it.
 
@@ -99,7 +99,7 @@ def admission_only_warns(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Change what `gpuplan drift` names on a new dump, or what the audit log has. Then write `enforcement: deny`, by
-    namespace, by tenant, and at last in the Cluster; [import a cluster](../how-to/import-a-cluster.md) has the steps.
+    namespace, by tenant, and at last in the Cluster; docs/how-to/adopt-an-existing-cluster.md has the steps.
     """
     warned = warned_namespaces(plan)
     if not warned:

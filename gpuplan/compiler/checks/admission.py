@@ -94,8 +94,8 @@ def admission_only_warns(plan: Plan) -> Iterator[Finding]:
     warnings nobody reads.
 
     As long as it lasts, nothing keeps pods there to their tenant's pools, priority classes and units for each
-    container, and a pod can reach GPUs that it did not ask for. ResourceQuotas and queues count as ever. A Namespace
-    keeps the level of Pod Security that it has; gpuplan writes the level of the policy as a warning.
+    container. A pod can reach GPUs that it did not ask for. ResourceQuotas and queues count as ever. A Namespace keeps
+    the level of Pod Security that it has; gpuplan writes the level of the policy as a warning.
 
     ## Instead
     Change what `gpuplan drift` names on a new dump, or what the audit log has. Then write `enforcement: deny`, by

@@ -124,14 +124,11 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
 
 def warned(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
     """Yield a finding for each object whose pods start again until admission refuses what it only warns of."""
-    return (diagnostic for row, diagnostic in _judged(dump, plan) if row == _WARNED)
+    return (diagnostic for is_later, diagnostic in _judged(dump, plan) if is_later)
 
 
-_STOPS, _STAYS, _WARNED = "work-stops", "work-stays", "work-warned"
-
-
-def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[str, Diagnostic]]:
-    """Yield the finding on each object, with the name of its row."""
+def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
+    """Yield the finding on each object, and whether it is that admission refuses its pods later."""
     found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
     items = [item for item, _ in found]
     losses_by_place: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
@@ -164,12 +161,14 @@ def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[str, Diagnostic]]:
             notes.append(f"no tenant has the namespace `{item.namespace}`")
         if lost:
             reasons, help_ = count(len(lost), "reason"), lost[0].help or "change it before the first sync"
-            row = _WARNED if all(loss.is_later for loss in lost) else _STOPS
-            yield row, report(row, item.at, notes=notes, work=item, reasons=reasons, help=help_)
+            if all(loss.is_later for loss in lost):
+                yield True, report("work-warned", item.at, notes=notes, work=item, reasons=reasons, help=help_)
+            else:
+                yield False, report("work-stops", item.at, notes=notes, work=item, reasons=reasons, help=help_)
         else:
             label = _NEVER.get(item.kind, _IN_PLACE.get(item.kind, _REPLACED))
             help_ = _LEAVE if item.kind in _NEVER else _MOVE
-            yield _STAYS, report(_STAYS, item.at, notes=notes, work=item, label=label, help=help_)
+            yield False, report("work-stays", item.at, notes=notes, work=item, label=label, help=help_)
 
 
 _NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")

@@ -40,6 +40,7 @@ from gpuplan.compiler.planning.grants import (
     is_warned,
     network_resources,
     parameters,
+    place_of_enforcement,
     places_of,
     refuses_more_than_one,
     role_field,
@@ -242,7 +243,7 @@ class _Traces(NamedTuple):
             yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
 
     def _enforcement(self) -> Links:
-        return sources.enforcement_of(self.plan, self.tenant, self.name)
+        return chosen(place_of_enforcement(self.plan.cluster, self.tenant, self.name))
 
     def _rdma(self) -> Links:
         """Return the place that grants it at all: one resource is enough."""

@@ -29,7 +29,6 @@ from gpuplan.compiler.manifests.provenance import (
 )
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, uses_claims
 from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, unnoticed_resources
-from gpuplan.compiler.planning.grants import place_of_enforcement
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -148,11 +147,6 @@ def _settings(plan: Plan, field: str) -> Links:
 def admission_of(plan: Plan) -> Links:
     """Return the links that decide whether the cluster has admission policies. Claims need a version that has them."""
     return () if uses_claims(plan) else chosen(plan.cluster.at / "kubernetes")
-
-
-def enforcement_of(plan: Plan, tenant: Tenant, namespace: str | None) -> Links:
-    """Return the links of the action of admission policies in a namespace, or in those of a tenant's label."""
-    return chosen(place_of_enforcement(plan.cluster, tenant, namespace))
 
 
 # --- The GPU Operator --------------------------------------------------------------------------------------------

@@ -43,10 +43,12 @@ _TEXTS: Final = {
 def _changes(step: Step, part: Cluster | Tenant, tenants: Iterable[tuple[Tenant, Tenant]]) -> Iterator[Change]:
     turned: dict[Enforcement, list[str]] = {}
     for old, new in tenants:
-        for name in (*new.spec.namespaces, None):
+        kept: list[str | None] = [name for name in new.spec.namespaces if name in old.spec.namespaces]
+        is_labelled = old.spec.labelled_namespaces and new.spec.labelled_namespaces
+        for name in (*kept, *([None] if is_labelled else ())):
             before = enforcement_of(step.before.cluster, old, name)
             after = enforcement_of(step.after.cluster, new, name)
-            if before is not after and all(_has(tenant, name) for tenant in (old, new)):
+            if before is not after:
                 turned.setdefault(after, []).append(name or f"{TENANT_LABEL}={new.name}")
     who = "admission" if has_admission_policies(step.after.cluster) else "Pod Security"
     for mode, (what, effect) in _TEXTS.items():
@@ -58,7 +60,3 @@ def _changes(step: Step, part: Cluster | Tenant, tenants: Iterable[tuple[Tenant,
                 effect,
                 stages=(Stage.SCHEDULING, Stage.NAMESPACES),
             )
-
-
-def _has(tenant: Tenant, namespace: str | None) -> bool:
-    return namespace in tenant.spec.namespaces if namespace else tenant.spec.labelled_namespaces

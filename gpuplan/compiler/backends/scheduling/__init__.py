@@ -29,7 +29,7 @@ from gpuplan.compiler.admission.policies import (
 from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.manifests import AdmissionPolicy, Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
-from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied, ordered
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied, ordered
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.grants import (
     GRANTS_POLICY,
@@ -39,6 +39,7 @@ from gpuplan.compiler.planning.grants import (
     SYSTEM_NAMESPACE,
     enforcements,
     has_admission_policies,
+    place_of_enforcement,
     whose_enforcement,
 )
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
@@ -177,52 +178,39 @@ def _trace_guarded(plan: Plan) -> Routes:
     yield (), admission_of(plan)
 
 
-def _trace_binding(plan: Plan, name: str, mode: Enforcement | None) -> Routes:
-    """Yield what decides that the policy is there, and where it holds if some namespaces have another ``mode``."""
-    yield from _trace_guarded(plan)
-    if mode is not None:
-        yield from _trace_mode(plan, mode, len(_NAMESPACES[name]))
-    if name == GRACE_POLICY:
-        yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
-    elif name == CLAIMS_POLICY:
-        yield (), claims_of(plan)
-    elif name not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
-        yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))
+def _trace_binding(plan: Plan, policy: str, mode: Enforcement | None) -> Routes:
+    """Yield what decides that the policy is there, and where it holds if some namespaces have another ``mode``.
 
-
-def _trace_mode(plan: Plan, mode: Enforcement, first: int) -> Routes:
-    """Yield what decides about a binding's action and its namespaces, from the ``first`` of its further requirements.
-
-    Of several places that have the action none alone decides that it is there.
+    Of several places that give namespaces an enforcement, none alone decides that a binding has it.
     """
-    by_mode = enforcements(plan)
-    places = {other: _places(plan, named) for other, named in by_mode.items()}
-    for links in places.values():
-        if len(links) == 1 and (len(by_mode) == 1 or mode is Enforcement.WARN or links is places[mode]):
-            yield () if len(by_mode) > 1 and mode is Enforcement.WARN else ("spec", "validationActions"), links
-    everything = chosen(
-        plan.cluster.at / "admission" / "enforcement", *(link.at for links in places.values() for link in links)
-    )
+    yield from _trace_guarded(plan)
+    if policy == GRACE_POLICY:
+        yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
+    elif policy == CLAIMS_POLICY:
+        yield (), claims_of(plan)
+    elif policy not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
+        yield (), (*scheduler_of(plan), *(frameworks_of(plan) if policy == FRAMEWORKS_POLICY else ()))
+    if mode is None:
+        return
+    by_mode, cluster = enforcements(plan), plan.cluster
+    is_divided, is_second = len(by_mode) > 1, mode is Enforcement.WARN
+    everything = {cluster.at / "admission" / "enforcement": None}
+    for other, spaces in by_mode.items():
+        owned = ((tenant, name) for tenant in plan.tenants for name in spaces.get(tenant.name, ()))
+        places = dict.fromkeys(place_of_enforcement(cluster, *each) for each in owned)
+        everything |= places
+        if len(places) == 1 and (is_second or other is mode):
+            yield () if is_divided and is_second else ("spec", "validationActions"), chosen(*places)
     tenants = {tenant.name: tenant for tenant in plan.tenants}
     owners = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
-    for index, expression in enumerate(_with(plan, mode), start=first):
+    for index, expression in enumerate(_with(plan, mode), start=len(_NAMESPACES[policy])):
         route = ("spec", "matchResources", "namespaceSelector", "matchExpressions", index)
-        yield route, everything
-        named = [
+        yield route, chosen(*everything)
+        origins = [
             sources.name_of(tenants[value])
             if expression["key"] == TENANT_LABEL
             else sources.namespace_of(owners[value], value)
             for value in expression["values"]
         ]
-        for position, place in enumerate(named):
-            yield (*route, "values", position), (*copied(place), *ordered(*named))
-
-
-def _places(plan: Plan, named: Mapping[str, Sequence[str | None]]) -> Links:
-    links = (
-        link
-        for tenant in plan.tenants
-        for name in named.get(tenant.name, ())
-        for link in sources.enforcement_of(plan, tenant, name)
-    )
-    return tuple(dict.fromkeys(links))
+        for position, place in enumerate(origins):
+            yield (*route, "values", position), (*copied(place), *ordered(*origins))

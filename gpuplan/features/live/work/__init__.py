@@ -148,8 +148,9 @@ def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
             name = text(part["priorityClassName"])
             if name and name not in known and not name.startswith("system-"):
                 reason = f"it names the priority class `{name}`, which is in no policy"
-                help_, is_later = f"add a PriorityClass `{name}`, or name another one", _is_warned(plan, item.namespace)
-                lost = [*lost, _Loss(reason, help_, is_later)]
+                owners = (tenant for tenant in plan.tenants if item.namespace in tenant.spec.namespaces)
+                is_later = any(is_warned(plan.cluster, tenant, item.namespace) for tenant in owners)
+                lost = [*lost, _Loss(reason, f"add a PriorityClass `{name}`, or name another one", is_later)]
         pools = [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
         notes = [loss.reason for loss in lost]
         if pools:
@@ -219,11 +220,6 @@ class _Loss(NamedTuple):
     help: str
     is_later: bool
     """Whether they start again until admission refuses them."""
-
-
-def _is_warned(plan: Plan, namespace: str) -> bool:
-    owners = (tenant for tenant in plan.tenants if namespace in tenant.spec.namespaces)
-    return any(is_warned(plan.cluster, tenant, namespace) for tenant in owners)
 
 
 def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:

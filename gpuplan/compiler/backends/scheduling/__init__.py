@@ -27,7 +27,7 @@ from gpuplan.compiler.admission.policies import (
     trace_policy,
 )
 from gpuplan.compiler.backends.base import text_of
-from gpuplan.compiler.manifests import AdmissionPolicy, Manifest, admission_binding
+from gpuplan.compiler.manifests import Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied, ordered
 from gpuplan.compiler.planning import sources
@@ -67,32 +67,25 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for found in policies(plan):
             subjects, trace = _ABOUT.get(found.name, ()), partial(trace_policy, plan, found.name)
             yield Manifest(_FOLDER, found.body, about=(*cluster, *subjects), trace=trace, why=found.why)
-            if found.name in _NAMESPACES:
-                yield from _bindings(plan, found)
-
-
-def _bindings(plan: Plan, policy: AdmissionPolicy) -> Iterator[Manifest]:
-    """Yield the binding of a policy, or two bindings if it refuses in some namespaces and warns in others.
-
-    Each namespace of a tenant is in one of them. They select by labels that nobody in the namespace can change.
-    """
-    is_same_everywhere = policy.name in (GRANTS_POLICY, NODE_FEATURES_POLICY)
-    parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE} if policy.has_parameters else None
-    why = text_of("why-nowhere") if policy.has_parameters else policy.why
-    for mode in (Enforcement.DENY,) if is_same_everywhere else enforcements(plan):
-        expressions = [*_NAMESPACES[policy.name], *(() if is_same_everywhere else _with(plan, mode))]
-        warns = mode is Enforcement.WARN
-        name = f"{policy.name}-{mode.value}" if warns and len(enforcements(plan)) > 1 else policy.name
-        selector = {"matchExpressions": expressions}
-        binding = admission_binding(name, policy.name, selector, parameters, warns=warns)
-        subjects = (*about(plan.cluster), *(() if is_same_everywhere else whose_enforcement(plan)))
-        trace = partial(_trace_binding, plan, policy.name, None if is_same_everywhere else mode)
-        yield Manifest(_FOLDER, binding, about=subjects, trace=trace, why=why)
+            if found.name not in _NAMESPACES:
+                continue
+            modes = () if found.name in _SAME_EVERYWHERE else tuple(enforcements(plan))
+            parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE} if found.has_parameters else None
+            why = text_of("why-nowhere") if found.has_parameters else found.why
+            subjects = (*cluster, *(whose_enforcement(plan) if modes else ()))
+            for mode in modes or (None,):
+                warns = mode is Enforcement.WARN
+                name = f"{found.name}-{mode}" if warns and len(modes) > 1 else found.name
+                selector = {"matchExpressions": [*_NAMESPACES[found.name], *(_with(plan, mode) if mode else ())]}
+                binding = admission_binding(name, found.name, selector, parameters, warns=warns)
+                trace = partial(_trace_binding, plan, found.name, mode)
+                yield Manifest(_FOLDER, binding, about=subjects, trace=trace, why=why)
 
 
 def _with(plan: Plan, mode: Enforcement) -> Iterator[Mapping[str, Any]]:
     """Yield what selects namespaces with an enforcement from those with a tenant's label, if there are others.
 
+    Each namespace of a tenant is in the binding of one enforcement, by labels that nobody in it can change.
     Requirements of a selector hold together. First come tenants with such namespaces, and then the names of their other
     namespaces. A label of a tenant that no policy has is held to the cluster's enforcement.
     """
@@ -134,10 +127,12 @@ _NAMESPACES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     NODE_FEATURES_POLICY: _TENANTS,
     POD_SECURITY_POLICY: (*_TENANTS, {"key": RDMA_LABEL, "operator": "Exists"}),
 }
-"""The namespaces that each policy holds in, whatever becomes of what it refuses there. Others have a binding for each.
+"""The namespaces that each policy holds in, refusing or warning. Others have a binding for each namespace."""
 
-The policy on node features refuses everywhere. It keeps tenants from labels of nodes, by which other tenants get their
-GPUs, and no work needs what it refuses.
+_SAME_EVERYWHERE: Final = (GRANTS_POLICY, NODE_FEATURES_POLICY)
+"""The policies with one binding here whatever is enforced, since one of them selects nothing.
+
+The other keeps tenants from labels of nodes, by which other tenants get their GPUs, and no work needs what it refuses.
 """
 
 

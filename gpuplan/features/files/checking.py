@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
-from gpuplan.compiler.base.plain import inside, mapping
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import inside, mapping, text
+from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.catalog.operators import lines, parse_version
 from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.checks.formats.settings import (
+    are_in,
     find_settings,
     made_config_maps,
     maps_of_plugins_chart,
@@ -20,12 +23,11 @@ from gpuplan.compiler.checks.formats.settings import (
 )
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import file_of, find_ignores
-from gpuplan.compiler.documents.printed import Printed, read_printed
+from gpuplan.compiler.documents.printed import Printed, is_list, read_printed
 from gpuplan.compiler.manifests import (
     Manifest,
-    Problem,
+    SchemaCheck,
     Subject,
-    check_schemas,
     has_schemas,
     is_object,
     kubernetes_versions,
@@ -44,7 +46,9 @@ from gpuplan.compiler.planning.hand_files import (
 )
 from gpuplan.compiler.planning.plan import HandWritten
 from gpuplan.features.components import OBJECT_CHECKS, PATCHED_OBJECT_INVALID
-from gpuplan.features.files.checks import ALONE_CHECKS
+from gpuplan.features.components.checks.asking import asks, pods, quota_specs
+from gpuplan.features.components.checks.selectors import selectors_of
+from gpuplan.features.files.checks import ALONE_CHECKS, schedulers
 from gpuplan.features.files.rules import NOTHING_JUDGED, POLICY_AMONG_FILES
 
 _POLICIES: Final = "gpuplan.dev/"
@@ -77,20 +81,48 @@ def check_files(
     found: list[Diagnostic] = []
     for name, content in files.items():
         read, unread = read_printed(name, content)
+        if unread and _TEMPLATE.search(content):
+            read, unread = (), (_template(SourceFile(name, "")),)
         documents += read
         found += unread
         if not read and not unread:
             found.append(_nothing(SourceFile(name, "")))
-    found += _judge(documents, models, version, operator, crds)
-    sources = {source.path: source for source in map(_file, documents)}
-    ignores = tuple(ignore for source in sources.values() for ignore in find_ignores(source))
-    return Report(tidy(found, ignores, needed=ignores), (), (), len(files))
-
-
-def _judge(
-    documents: Sequence[Printed], gpus: tuple[Gpu, ...], version: str, operator: str, crds: Path | None
-) -> Iterator[Diagnostic]:
     policies = [item for item in documents if _version_of(item).startswith(_POLICIES)]
+    others = [item for item in documents if not _version_of(item).startswith(_POLICIES)]
+    found += _policies(policies)
+    written = sort_out(HandWritten("", item.at, item.data) for item in others)
+    hand_files = _hand_files(written, models, operator)
+    found += run_all((*OBJECT_CHECKS, *ALONE_CHECKS), hand_files)
+    misfits, of_schemas = _by_schemas(hand_files, version, crds)
+    found += misfits
+    objects, judged = written.objects, of_schemas | _by_rules(hand_files)
+    unjudged = [item for item in objects if id(item) not in judged and not item.is_patch]
+    found += map(_no_rule, unjudged)
+    plain = [item for item in others if "kind" not in mapping(item.data) and not is_list(mapping(item.data))]
+    known = [item for item in plain if _is_known(item)]
+    named = {item.path for item in objects} | {_file(item).path for item in (*known, *policies)}
+    found += (_nothing(source) for source in _sources(others) if source.path not in named)
+    kinds = [item.kind for item in unjudged] + [text(mapping(item.data).get("kind")) for item in policies]
+    scope = _scope(len(objects) - len(unjudged), len(known), kinds)
+    ignores = tuple(ignore for source in _sources(documents) for ignore in find_ignores(source))
+    return Report(tidy(found, ignores, needed=ignores), (), (), len(files), scope)
+
+
+def _sources(documents: Iterable[Printed]) -> Iterable[SourceFile]:
+    return {source.path: source for source in map(_file, documents)}.values()
+
+
+def _scope(objects: int, settings: int, kinds: Sequence[str]) -> str:
+    """Return what was judged, and the kinds of what was not: `3 objects judged; 2 not: Profile, Workflow`."""
+    counted = ((objects, "object"), (settings, "file of settings"))
+    judged = joined([count(number, *_PLURALS.get(noun, (noun,))) for number, noun in counted if number]) or "nothing"
+    return f"{judged} judged" + (f"; {len(kinds)} not: {', '.join(sorted(set(kinds)))}" if kinds else "")
+
+
+_PLURALS: Final[Mapping[str, tuple[str, ...]]] = {"file of settings": ("file of settings", "files of settings")}
+
+
+def _policies(policies: Sequence[Printed]) -> Iterator[Diagnostic]:
     for item in {_file(item).path: item for item in reversed(policies)}.values():
         finding = Finding(
             item.at / "apiVersion",
@@ -99,19 +131,10 @@ def _judge(
             help="run `gpuplan validate` where `policies/` and `overlays/` are",
         )
         yield POLICY_AMONG_FILES.report(finding)
-    others = [item for item in documents if not _version_of(item).startswith(_POLICIES)]
-    files = _hand_files(others, gpus, operator)
-    yield from _objects_of_files(files, version, crds)
-    yield from run_all((*OBJECT_CHECKS, *ALONE_CHECKS), files)
-    judged = {_file(item).path for item in (*policies, *(item for item in others if _is_known(item)))}
-    for source in {_file(item).path: _file(item) for item in others}.values():
-        if source.path not in judged:
-            yield _nothing(source)
 
 
-def _hand_files(documents: Iterable[Printed], gpus: tuple[Gpu, ...], release: str) -> HandFiles:
+def _hand_files(found: HandFiles, gpus: tuple[Gpu, ...], release: str) -> HandFiles:
     """Secrets are left out: no rule is about one."""
-    found = sort_out(HandWritten("", item.at, item.data) for item in documents)
     settings = tuple(find_settings(found, release))
     objects = tuple(item for item in found.objects if (item.group, item.kind) != ("", "Secret"))
     made = (*made_config_maps(settings), *maps_of_plugins_chart(found))
@@ -133,30 +156,87 @@ def _file(printed: Printed) -> SourceFile:
 def _is_known(printed: Printed) -> bool:
     body = mapping(printed.data)
     is_kustomization = _file(printed).path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
-    return "kind" in body or is_config(body) or any(values_in(body)) or bool(plugin_files_in(body)) or is_kustomization
+    is_settings = is_config(body) or any(values_in(body)) or bool(plugin_files_in(body))
+    return is_settings or is_kustomization or any(schedulers.configurations(body, printed.at))
 
 
 # --- By schemas --------------------------------------------------------------------------------------------------
 
 
-def _objects_of_files(files: HandFiles, version: str, crds: Path | None) -> Iterator[Diagnostic]:
-    """Yield what does not fit the schema of its kind. Patches and values are no objects."""
+def _by_schemas(files: HandFiles, version: str, crds: Path | None) -> tuple[list[Diagnostic], set[int]]:
+    """Return what does not fit the schema of its kind, and the objects that have one. Patches and values are no objects.
+
+    An object of which a file has the head alone, or which is in a file of patches, is a part of one.
+    """
     written: dict[int, tuple[Manifest, Object]] = {}
     for item in files.objects:
         body = merged(item.body)
-        if not item.is_patch and is_object(body) and item.body.get("apiVersion") is not None:
+        is_applied = (item.group, item.kind) not in _NOT_APPLIED and item.body.get("apiVersion") not in (None, _OF_TOOL)
+        if not item.is_patch and is_object(body) and is_applied:
             is_partial = sync_options(inside(body, "metadata", "annotations")).get("ServerSideApply") == "true"
+            is_partial |= body.keys() <= {"apiVersion", "kind", "metadata"} or "patch" in item.path.lower()
             about = (Subject("File", item.path),)
             manifest = Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None)
             written[id(manifest)] = manifest, item
-    problems: tuple[Problem, ...] = check_schemas((manifest for manifest, _ in written.values()), version, crds)
+    check = SchemaCheck(version, crds)
+    passed = check.passed_on(manifest for manifest, _ in written.values())
+    judged = {id(written[id(manifest)][1]) for manifest in passed if check.knows(manifest)}
     how = f"judged by Kubernetes {version}, and by every release of other projects that gpuplan knows"
-    for problem in problems:
-        yield PATCHED_OBJECT_INVALID.report(found_in(written[id(problem.manifest)][1], problem, how))
-    yield from unusable_definitions(crds, Path.cwd())
+    found = [found_in(written[id(problem.manifest)][1], problem, how) for problem in check.problems]
+    misfits = [PATCHED_OBJECT_INVALID.report(finding) for finding in found if not _is_filled_in(finding)]
+    return [*misfits, *unusable_definitions(crds, Path.cwd())], judged
+
+
+_OF_TOOL: Final = "builtin"
+"""The version of kinds that kustomize runs itself, such as PatchTransformer."""
+_NOT_APPLIED: Final = frozenset((("operators.coreos.com", "ClusterServiceVersion"),))
+"""Kinds that are packed, and applied by a program which fills them in: OLM, from a bundle."""
+
+
+def _is_filled_in(finding: Finding) -> bool:
+    """Whether a value is one that another program writes before the object is applied: `${GPUS}`, `{{ .Values.gpus }}`."""
+    location = finding.at.locate()
+    lines = location.file.lines[location.span.start.line - 1 : location.span.start.line]
+    return any("${" in line or "{{" in line for line in lines)
+
+
+def _by_rules(files: HandFiles) -> set[int]:
+    """Return the objects in which rules found what they are about, whatever the kind."""
+    found = [ask.of for ask in asks(files)]
+    found += [spec.of for spec in (*quota_specs(files), *pods(files))]
+    found += [item for item in files.objects if are_in(item) or any(schedulers.configurations(item.body, item.at))]
+    found += [item for item in files.objects if any(term for terms in selectors_of(item) for term in terms)]
+    return {id(item) for item in found}
 
 
 # --- What cannot be judged ---------------------------------------------------------------------------------------
+
+
+def _no_rule(written: Object) -> Diagnostic:
+    finding = Finding(
+        written.place("kind"),
+        f"no rule is about {written.title}",
+        label="not judged",
+        help="leave it out, or name a folder with the definition of its kind by `--crds`",
+    )
+    return NOTHING_JUDGED.report(finding)
+
+
+_TEMPLATE: Final = regex(
+    rb"(?m)^\s*(?:- )?(?:[\w./\"-]+:\s+)?\{\{-?\s*(?:/\*|[.$(]|(?:block|default|define|else|end|if|include|printf|range"
+    rb"|required|template|toYaml|tpl|with)\b)"
+)
+"""A mark of a template of Helm, which is no YAML."""
+
+
+def _template(source: SourceFile) -> Diagnostic:
+    finding = Finding(
+        Origin(WholeFile(source)),
+        f"`{source.path}` is a template, which is no YAML",
+        label="not judged",
+        help="render it first: `helm template ... | gpuplan check -`",
+    )
+    return NOTHING_JUDGED.report(finding)
 
 
 def _nothing(source: SourceFile) -> Diagnostic:

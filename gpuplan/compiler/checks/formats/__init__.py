@@ -108,6 +108,7 @@ def _problem(route: Path, texts: Mapping[str, str], plain: object) -> Problem:
         "path": (*route, "", ""),
         "key": key,
         "value": in_yaml(value),
+        "lower": in_yaml(value).lower(),
         "given": f"`{key}: {in_yaml(value)}`" if is_there else f"no `{key}`",
         "name": text(mapping(beside).get("name")) or "resource",
     }

@@ -1,4 +1,4 @@
-"""Checks on hand-written objects of Kueue and KAI-Scheduler (GPU637, GPU696, GPU697, GPU699, GPU881)."""
+"""Checks on hand-written objects of Kueue and KAI-Scheduler (GPU637, GPU696, GPU697, GPU699, GPU881, GPU892)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import product
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.checks.registry import check
@@ -162,6 +162,50 @@ def kai_queue_refused(files: HandFiles) -> Iterator[Finding]:
                 label="refused by KAI-Scheduler's webhook",
                 help="write `resources: {gpu: {quota: 0, limit: -1, overQuotaWeight: 1}}`, and `cpu` and `memory`",
             )
+
+
+# --- Labels of work ----------------------------------------------------------------------------------------------
+
+_READ_OF_JOB = (
+    *(("batch", "Job"), ("jobset.x-k8s.io", "JobSet"), ("trainer.kubeflow.org", "TrainJob"), ("apps", "StatefulSet")),
+    *(("ray.io", kind) for kind in ("RayCluster", "RayJob", "RayService")),
+    *(("kubeflow.org", f"{kind}Job") for kind in ("JAX", "MPI", "Paddle", "PyTorch", "TF", "XGBoost")),
+    *(("leaderworkerset.x-k8s.io", "LeaderWorkerSet"), ("sparkoperator.k8s.io", "SparkApplication")),
+)
+"""The kinds that Kueue queues as one (`pkg/controller/jobs` of kubernetes-sigs/kueue v0.19.2); pods go one by one."""
+
+
+@check("GPU892", "queue-label-not-read", Severity.WARNING)
+def queue_label_not_read(files: HandFiles) -> Iterator[Finding]:
+    """Hand-written work names its queue of Kueue where Kueue does not look for it.
+
+    ## Why
+    Kueue reads the label `kueue.x-k8s.io/queue-name` of the Job, JobSet and so on itself (`QueueNameForObject` in
+    `pkg/controller/jobframework/utils.go` of kubernetes-sigs/kueue v0.19.2). On the template of its pods it is read of
+    each pod by itself, if at all: the pods are let in one by one, or past the queue. An annotation has not been read
+    since v0.15. A CronJob makes Jobs, which have their labels from `spec.jobTemplate.metadata`. Pods of a Deployment
+    are let in one by one anyway.
+
+    ## Instead
+    Write the label in the object's own `metadata.labels`.
+    """
+    for work in files.objects:
+        above: Path = ("spec", "jobTemplate") if (work.group, work.kind) == ("batch", "CronJob") else ()
+        is_one = bool(above) or (work.group, work.kind) in _READ_OF_JOB
+        own = mapping(value_at(work.body, (*above, "metadata", "labels")))
+        if work.is_patch or KUEUE_QUEUE_LABEL in own:
+            continue
+        for route, part in parts_with(work.body, "labels", "annotations"):
+            for field in ("labels", "annotations") if route[-1:] == ("metadata",) else ():
+                is_misplaced = is_one if field == "labels" else bool(is_one or work.kind in ("Deployment", "Pod"))
+                if KUEUE_QUEUE_LABEL in mapping(part.get(field)) and is_misplaced:
+                    yield Finding(
+                        work.place(*route, field, KUEUE_QUEUE_LABEL).key,
+                        f"Kueue does not read the queue of {work.title} here",
+                        label="an annotation" if field == "annotations" else "not a label of the work itself",
+                        notes=("the work runs past its queue, or its pods wait for it one by one",),
+                        help=f"move it to `{'.'.join((*above, 'metadata', 'labels'))}`",
+                    )
 
 
 # --- Cohorts -----------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
+from gpuplan.features.components.checks.asking import PLACEHOLDER
 from gpuplan.features.components.checks.objects import labels_of
 
 
@@ -51,7 +52,7 @@ def selector_of_no_node(files: HandFiles) -> Iterator[Finding]:
         return
     nodes = _nodes(plan, files)
     for found in files.objects:
-        for terms in _selectors(found):
+        for terms in selectors_of(found):
             faults = [[fault for asked in term for fault in _faults(asked, term, nodes)] for term in terms]
             if all(faults):
                 yield from (_selects_nothing(plan, found, fault, nodes) for part in faults for fault in part)
@@ -71,7 +72,7 @@ class _Asked(Value):
 _Term = tuple[_Asked, ...]
 
 
-def _selectors(holder: Object) -> Iterator[Sequence[_Term]]:
+def selectors_of(holder: Object) -> Iterator[Sequence[_Term]]:
     """Yield what each pod, or a flavor, asks of its nodes, wherever in an object it stands: one of several terms."""
     if holder.kind == "ResourceFlavor":
         yield (_by_labels(("spec", "nodeLabels"), inside(holder.body, "spec", "nodeLabels")),)
@@ -141,7 +142,7 @@ def _shown_products(part: Pool) -> list[str]:
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:
-    if asked.key not in _JUDGED or any(not value or _PLACEHOLDER.search(value) for value in asked.values):
+    if asked.key not in _JUDGED or any(not value or PLACEHOLDER.search(value) for value in asked.values):
         return
     named = next((other.values for other in term if other.key == POOL_LABEL and other is not asked), ())
     pinned = [item for item in nodes if item.pool and item.pool.name in named]
@@ -154,7 +155,6 @@ def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fa
 
 
 _JUDGED = (POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, PRODUCT_LABEL)
-_PLACEHOLDER = regex(r"[${}]")
 
 
 def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:

@@ -304,7 +304,9 @@ def found_in(part: Object, problem: Problem, how: str) -> Finding:
         f"{problem.manifest.identity} does not fit its schema: {problem.text}",
         label=problem.message,
         notes=(f"{problem.source}; {how}",),
-        help="correct the field",
+        help="correct the field"
+        if not unknown
+        else "correct the field, or define the kind of a newer release by `--crds`",
     )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         label_selects_nothing as label_selects_nothing,
     )
     from gpuplan.features.components.checks.patched import Folder as Folder, Patched as Patched
+    from gpuplan.features.components.checks.selectors import askers as askers
     from gpuplan.features.components.final import built as built
     from gpuplan.features.components.rules import PATCHED_OBJECT_INVALID as PATCHED_OBJECT_INVALID
 
@@ -22,6 +23,7 @@ __getattr__ = face(
         "checks": ("OBJECT_CHECKS", "QUEUE_CHECKS"),
         "checks.objects": ("inert_quota_key", "label_selects_nothing"),
         "checks.patched": ("Folder", "Patched"),
+        "checks.selectors": ("askers",),
         "final": ("built",),
         "rules": ("PATCHED_OBJECT_INVALID",),
     },

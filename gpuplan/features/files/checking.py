@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.catalog.operators import lines, parse_version
-from gpuplan.compiler.checks.formats.files import is_config
+from gpuplan.compiler.checks.formats.files import is_config, mig_configs
 from gpuplan.compiler.checks.formats.settings import (
     are_in,
     find_settings,
@@ -45,9 +46,7 @@ from gpuplan.compiler.planning.hand_files import (
     sync_options,
 )
 from gpuplan.compiler.planning.plan import HandWritten
-from gpuplan.features.components import OBJECT_CHECKS, PATCHED_OBJECT_INVALID
-from gpuplan.features.components.checks.asking import asks, pods, quota_specs
-from gpuplan.features.components.checks.selectors import selectors_of
+from gpuplan.features.components import OBJECT_CHECKS, PATCHED_OBJECT_INVALID, askers
 from gpuplan.features.files.checks import ALONE_CHECKS, schedulers
 from gpuplan.features.files.rules import NOTHING_JUDGED, POLICY_AMONG_FILES
 
@@ -81,7 +80,7 @@ def check_files(
     found: list[Diagnostic] = []
     for name, content in files.items():
         read, unread = read_printed(name, content)
-        if unread and _TEMPLATE.search(content):
+        if unread and _TEMPLATE.search(content.decode(errors="replace")):
             read, unread = (), (_template(SourceFile(name, "")),)
         documents += read
         found += unread
@@ -93,6 +92,7 @@ def check_files(
     written = sort_out(HandWritten("", item.at, item.data) for item in others)
     hand_files = _hand_files(written, models, operator)
     found += run_all((*OBJECT_CHECKS, *ALONE_CHECKS), hand_files)
+    found += _unjudged_boards(hand_files)
     misfits, of_schemas = _by_schemas(hand_files, version, crds)
     found += misfits
     objects, judged = written.objects, of_schemas | _by_rules(hand_files)
@@ -164,9 +164,9 @@ def _is_known(printed: Printed) -> bool:
 
 
 def _by_schemas(files: HandFiles, version: str, crds: Path | None) -> tuple[list[Diagnostic], set[int]]:
-    """Return what does not fit the schema of its kind, and the objects that have one. Patches and values are no objects.
+    """Return what does not fit the schema of its kind, and the objects that have one.
 
-    An object of which a file has the head alone, or which is in a file of patches, is a part of one.
+    Patches and values are no objects. One of which a file has the head alone, or in a file of patches, is a part.
     """
     written: dict[int, tuple[Manifest, Object]] = {}
     for item in files.objects:
@@ -194,7 +194,7 @@ _NOT_APPLIED: Final = frozenset((("operators.coreos.com", "ClusterServiceVersion
 
 
 def _is_filled_in(finding: Finding) -> bool:
-    """Whether a value is one that another program writes before the object is applied: `${GPUS}`, `{{ .Values.gpus }}`."""
+    """Whether another program writes a value before the object is applied: `${GPUS}`, `{{ .Values.gpus }}`."""
     location = finding.at.locate()
     lines = location.file.lines[location.span.start.line - 1 : location.span.start.line]
     return any("${" in line or "{{" in line for line in lines)
@@ -202,11 +202,8 @@ def _is_filled_in(finding: Finding) -> bool:
 
 def _by_rules(files: HandFiles) -> set[int]:
     """Return the objects in which rules found what they are about, whatever the kind."""
-    found = [ask.of for ask in asks(files)]
-    found += [spec.of for spec in (*quota_specs(files), *pods(files))]
-    found += [item for item in files.objects if are_in(item) or any(schedulers.configurations(item.body, item.at))]
-    found += [item for item in files.objects if any(term for terms in selectors_of(item) for term in terms)]
-    return {id(item) for item in found}
+    found = [item for item in files.objects if are_in(item) or any(schedulers.configurations(item.body, item.at))]
+    return {id(item) for item in (*found, *askers(files))}
 
 
 # --- What cannot be judged ---------------------------------------------------------------------------------------
@@ -223,8 +220,9 @@ def _no_rule(written: Object) -> Diagnostic:
 
 
 _TEMPLATE: Final = regex(
-    rb"(?m)^\s*(?:- )?(?:[\w./\"-]+:\s+)?\{\{-?\s*(?:/\*|[.$(]|(?:block|default|define|else|end|if|include|printf|range"
-    rb"|required|template|toYaml|tpl|with)\b)"
+    r"^\s*(?:- )?(?:[\w./\"-]+:\s+)?\{\{-?\s*(?:/\*|[.$(]|(?:block|default|define|else|end|if|include|printf|range"
+    r"|required|template|toYaml|tpl|with)\b)",
+    re.MULTILINE,
 )
 """A mark of a template of Helm, which is no YAML."""
 
@@ -237,6 +235,19 @@ def _template(source: SourceFile) -> Diagnostic:
         help="render it first: `helm template ... | gpuplan check -`",
     )
     return NOTHING_JUDGED.report(finding)
+
+
+def _unjudged_boards(files: HandFiles) -> Iterator[Diagnostic]:
+    for config in mig_configs(files):
+        for gpu in files.gpus:
+            if not gpu.is_complete:
+                finding = Finding(
+                    config.at,
+                    f"entries are not judged on {gpu.id}: {gpu.incomplete_reason}",
+                    label="not judged on this model",
+                    help="run `nvidia-smi mig -lgipp` on a node for the placements of its profiles",
+                )
+                yield NOTHING_JUDGED.report(finding)
 
 
 def _nothing(source: SourceFile) -> Diagnostic:

@@ -65,7 +65,7 @@ _FLAGS = frozenset(
         "sharedDevicesAllocationPolicy",
     )
 )
-"""Flags of no other program (`CommandLineFlags` in `api/config/v1/flags.go` of NVIDIA/k8s-device-plugin at 1b826acc)."""
+"""Flags of no other program (`CommandLineFlags` in `api/config/v1/flags.go` of NVIDIA/k8s-device-plugin v0.19.3)."""
 
 
 def plugin_configs(files: HandFiles) -> Iterator[tuple[Config, ClusterMigStrategy]]:

@@ -14,9 +14,9 @@ from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, MIG_MANAGER, Han
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
 _CHARTS_BLOCKS: Final = frozenset(
-    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "gfd", "mig", "migManager")
+    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "mig", "migManager")
 )
-"""The keys at the top of values of the GPU Operator's chart, and of hardly any other."""
+"""The keys at the top of values of the operator's chart, and of hardly any other: `gfd` is the device plugin's, too."""
 
 
 _OPERANDS: Final = (DEVICE_PLUGIN, MIG_MANAGER)
@@ -187,17 +187,18 @@ def _delivered(written: Object) -> Iterator[_Given]:
                     at = (*above, *route, "helm", field)
                     yield from _given(written, at, value_at(source, ("helm", field)), chart, of)
         case "helm.toolkit.fluxcd.io", "HelmRelease":
-            chart = inside(spec, "chart", "spec")
-            of = text(chart.get("version"))
-            yield from _given(written, ("spec", "values"), spec.get("values"), text(chart.get("chart")), of)
+            installed = inside(spec, "chart", "spec")
+            chart, of = text(installed.get("chart")), text(installed.get("version"))
+            yield from _given(written, ("spec", "values"), spec.get("values"), chart, of)
         case "helm.cattle.io", "HelmChart" | "HelmChartConfig":
-            name = text(spec.get("chart")).rpartition("/")[2]
-            of = text(spec.get("version"))
-            yield from _given(written, ("spec", "valuesContent"), spec.get("valuesContent"), name, of)
+            chart, of = text(spec.get("chart")).rpartition("/")[2], text(spec.get("version"))
+            yield from _given(written, ("spec", "valuesContent"), spec.get("valuesContent"), chart, of)
         case "", "ConfigMap":
             for key, value in inside(written.body, "data").items():
                 if isinstance(value, str) and any(f"{block}:" in value for block in (*_CHARTS_BLOCKS, "config")):
                     yield from _given(written, ("data", key), value, "", "")
+        case _:
+            pass
 
 
 def _given(written: Object, route: Path, value: object, chart: str, release: str) -> Iterator[_Given]:

@@ -75,7 +75,9 @@ def resource_of_no_gpu(files: HandFiles) -> Iterator[Finding]:
             )
 
 
-_MISSPELT = regex(r"(?i)nvidia\.com/(?:(?P<gpu>gpus?)(?P<shared>[-_.]?shared)?|mig[-_.]?(?P<mig>[0-9]+g)[-_.]?(?P<gb>[0-9]+gb))")
+_MISSPELT = regex(
+    r"(?i)nvidia\.com/(?:(?P<gpu>gpus?)(?P<shared>[-_.]?shared)?|mig[-_.]?(?P<mig>[0-9]+g)[-_.]?(?P<gb>[0-9]+gb))"
+)
 
 
 def _meant(resource: str) -> str:
@@ -88,7 +90,9 @@ def _meant(resource: str) -> str:
     return "" if resource == f"nvidia.com/{name}" else f"nvidia.com/{name}"
 
 
-_OF_LABELS: Final = frozenset(("annotations", "labels", "matchExpressions", "matchLabels", "nodeLabels", "nodeSelector"))
+_OF_LABELS: Final = frozenset(
+    ("annotations", "labels", "matchExpressions", "matchLabels", "nodeLabels", "nodeSelector")
+)
 """Where keys are labels: GFD's begin as resources do, such as `nvidia.com/mig-1g.10gb.count`."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping, parts_with, value_at
+from gpuplan.compiler.base.plain import mapping, parts_with, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 
@@ -42,6 +42,11 @@ def asks(files: HandFiles) -> Iterator[Ask]:
                 for resource, amount in mapping(part.get(kind)).items():
                     at = found.place(*route, kind, resource).key
                     yield Ask(found, at, resource, amount, limits, is_limit=kind == "limits")
+        for route, part in parts_with(found.body, "gpu") if found.kind.endswith("SparkApplication") else ():
+            gpu = mapping(part.get("gpu"))  # `GPUSpec` in api/v1beta2 of kubeflow/spark-operator v2.4.0
+            if name := text(gpu.get("name")):
+                at, amount = found.place(*route, "gpu", "name"), gpu.get("quantity")
+                yield Ask(found, at, name, amount, {name: amount}, is_limit=True)
 
 
 def judged(files: HandFiles) -> Iterator[Object]:

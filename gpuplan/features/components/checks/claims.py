@@ -85,7 +85,7 @@ class _Request(NamedTuple):
         return next(filter(None, found), frozenset())
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         number = self.body.get("count", 1)
         return number if isinstance(number, int) else 1
 
@@ -210,9 +210,11 @@ def _constraint_faults(claim: Spec, requests: list[_Request], gpus: tuple[Gpu, .
         wanted: Counter[str] = Counter()
         for request in together:
             if len(request.profiles) == 1:
-                wanted.update(dict.fromkeys(request.profiles, request.count))
+                wanted.update(dict.fromkeys(request.profiles, request.number))
         able = [gpu for gpu in gpus if all(_has(gpu, name) for name in wanted)]
         if able and not any(fits(gpu, {gpu.current_name(name): wanted[name] for name in wanted}) for gpu in able):
             asked = joined([f"{number}x `{name}`" for name, number in sorted(wanted.items())])
             message = f"asks one GPU for {asked}, which none has room for"
-            yield _Fault(("constraints", index, "matchAttribute"), message, "ask for fewer, or leave the constraint out")
+            yield _Fault(
+                ("constraints", index, "matchAttribute"), message, "ask for fewer, or leave the constraint out"
+            )

@@ -51,7 +51,7 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
                 f"{found.title} admits nothing: it has no `namespaceSelector`",
                 label="for no namespace",
                 notes=("without a selector no namespace is eligible; an empty one selects all",),
-                help="write `namespaceSelector: {}`, or select namespaces by their labels",
+                help="select namespaces by their labels, or write `namespaceSelector: {}` for all",
             )
 
 
@@ -160,7 +160,7 @@ def kai_queue_refused(files: HandFiles) -> Iterator[Finding]:
                 found.place("spec").key,
                 f"{found.title} has no `resources`",
                 label="refused by KAI-Scheduler's webhook",
-                help="write `resources: {gpu: {quota: 0, limit: -1, overQuotaWeight: 1}}`, and `cpu` and `memory`",
+                help="write `resources: {gpu: {quota: 1, limit: 1, overQuotaWeight: 1}}`, and `cpu` and `memory`",
             )
 
 
@@ -204,7 +204,7 @@ def queue_label_not_read(files: HandFiles) -> Iterator[Finding]:
                         f"Kueue does not read the queue of {work.title} here",
                         label="an annotation" if field == "annotations" else "not a label of the work itself",
                         notes=("the work runs past its queue, or its pods wait for it one by one",),
-                        help=f"move it to `{'.'.join((*above, 'metadata', 'labels'))}`",
+                        help=f"move it to `{'.'.join(map(str, (*above, 'metadata', 'labels')))}`",
                     )
 
 

@@ -88,9 +88,7 @@ def _amount_fault(name: str, amount: object) -> _Fault | None:
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
-_OF_PODS: Final = frozenset(
-    ("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
-)
+_OF_PODS: Final = frozenset(("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 _STANDARD: Final = _OF_PODS | {
     "configmaps",
     "ephemeral-storage",

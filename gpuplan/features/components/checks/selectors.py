@@ -25,7 +25,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
-from gpuplan.features.components.checks.asking import PLACEHOLDER
+from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, pods, quota_specs
 from gpuplan.features.components.checks.objects import labels_of
 
 
@@ -95,6 +95,13 @@ def _by_expressions(route: Path, term: Mapping[str, object]) -> Iterator[_Asked]
         key, values = text(mapping(item).get("key")), sequence(mapping(item).get("values"))
         if mapping(item).get("operator") == "In" and all(isinstance(value, str) for value in values):
             yield _Asked((*route, "matchExpressions", index, "values"), key, tuple(map(str, values)))
+
+
+def askers(files: HandFiles) -> Iterator[Object]:
+    """Yield the objects of any kind that ask for resources, pods or nodes, or count what pods ask for."""
+    yield from (ask.of for ask in asks(files))
+    yield from (spec.of for spec in (*quota_specs(files), *pods(files)))
+    yield from (item for item in files.objects if any(term for terms in selectors_of(item) for term in terms))
 
 
 # --- What nodes have ---------------------------------------------------------------------------------------------

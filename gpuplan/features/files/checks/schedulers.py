@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.compiler.base.diagnostics import Finding, Origin
+from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, read_text, sequence, text, value_at
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import closest
@@ -32,7 +32,7 @@ def configurations(body: object, at: Origin) -> Iterator[Configuration]:
     """Yield those in a document: the document itself, keys of a ConfigMap, and values of Kueue's chart."""
     if text(mapping(body).get("apiVersion")).startswith(_API):
         yield Configuration(at, mapping(body))
-    texts = [(("data", key), value) for key, value in inside(mapping(body), "data").items()]
+    texts: list[tuple[Path, object]] = [(("data", key), value) for key, value in inside(mapping(body), "data").items()]
     texts += [((*route, _CHARTS_KEY), part[_CHARTS_KEY]) for route, part in parts_with(body, _CHARTS_KEY)]
     for route, value in texts:
         for inner in read_text(value) if _API in text(value) else ():

@@ -172,9 +172,10 @@ def _by_schemas(files: HandFiles, version: str, crds: Path | None) -> tuple[list
     for item in files.objects:
         body = merged(item.body)
         is_applied = (item.group, item.kind) not in _NOT_APPLIED and item.body.get("apiVersion") not in (None, _OF_TOOL)
+        is_applied &= body.keys() - _HEAD != {"status"}
         if not item.is_patch and is_object(body) and is_applied:
             is_partial = sync_options(inside(body, "metadata", "annotations")).get("ServerSideApply") == "true"
-            is_partial |= body.keys() <= {"apiVersion", "kind", "metadata"} or "patch" in item.path.lower()
+            is_partial |= body.keys() <= _HEAD or any(word in item.path.lower() for word in _PARTS)
             about = (Subject("File", item.path),)
             manifest = Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None)
             written[id(manifest)] = manifest, item
@@ -187,6 +188,12 @@ def _by_schemas(files: HandFiles, version: str, crds: Path | None) -> tuple[list
     return [*misfits, *unusable_definitions(crds, Path.cwd())], judged
 
 
+_HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
+_PARTS: Final = ("assert", "patch")
+"""Words in paths of files that hold parts of objects: patches, and what tests of kuttl and chainsaw wait for.
+
+Those mostly state a `status` alone.
+"""
 _OF_TOOL: Final = "builtin"
 """The version of kinds that kustomize runs itself, such as PatchTransformer."""
 _NOT_APPLIED: Final = frozenset((("operators.coreos.com", "ClusterServiceVersion"),))
@@ -221,10 +228,10 @@ def _no_rule(written: Object) -> Diagnostic:
 
 _TEMPLATE: Final = regex(
     r"^\s*(?:- )?(?:[\w./\"-]+:\s+)?\{\{-?\s*(?:/\*|[.$(]|(?:block|default|define|else|end|if|include|printf|range"
-    r"|required|template|toYaml|tpl|with)\b)",
+    r"|required|template|toYaml|tpl|with)\b)|^\s*\{%|^\s*\$\{\w+\}\s*$",
     re.MULTILINE,
 )
-"""A mark of a template of Helm, which is no YAML."""
+"""A mark of a template of Helm, Jinja or envsubst, which is no YAML."""
 
 
 def _template(source: SourceFile) -> Diagnostic:
@@ -232,7 +239,7 @@ def _template(source: SourceFile) -> Diagnostic:
         Origin(WholeFile(source)),
         f"`{source.path}` is a template, which is no YAML",
         label="not judged",
-        help="render it first: `helm template ... | gpuplan check -`",
+        help="render it first, and check what comes of it, as by `helm template ... | gpuplan check -`",
     )
     return NOTHING_JUDGED.report(finding)
 

@@ -55,14 +55,10 @@ def _is_plugins(body: Mapping[str, object]) -> bool:
 
 _FLAGS = frozenset(
     (
-        "deviceDiscoveryStrategy",
-        "deviceIDStrategy",
-        "deviceListStrategy",
-        "failOnInitError",
-        "migStrategy",
-        "nvidiaDriverRoot",
-        "passDeviceSpecs",
-        "sharedDevicesAllocationPolicy",
+        *("cdiAnnotationPrefix", "containerDriverRoot", "deviceDiscoveryStrategy", "deviceIDStrategy"),
+        *("deviceListStrategy", "failOnInitError", "gdrcopyEnabled", "gdsEnabled", "migStrategy", "mofedEnabled"),
+        *("mpsRoot", "nvidiaCTKPath", "nvidiaDevRoot", "nvidiaDriverRoot", "passDeviceSpecs"),
+        *("sharedDevicesAllocationPolicy", "useNodeFeatureAPI"),
     )
 )
 """Flags of no other program (`CommandLineFlags` in `api/config/v1/flags.go` of NVIDIA/k8s-device-plugin v0.19.3)."""

@@ -12,10 +12,12 @@ from gpuplan.compiler.planning.hand_files import HandFiles, Object
 
 _HOLDERS = ("resources", "resourcesPerNode")
 """The fields that kinds which make pods have for a container's resources, `container` of Argo's Workflow included."""
+_CONTAINERS = frozenset(("container", "containers", "initContainers", "script", "sidecars"))
+"""Fields of containers as Kubernetes has them. Elsewhere a kind may have its own names for resources."""
 
 
 class Ask(Value):
-    """A resource among a container's requests or its limits."""
+    """A resource among a container's requests or its limits, or those of what a container is made of."""
 
     of: Object
     at: Origin
@@ -23,10 +25,12 @@ class Ask(Value):
     amount: object
     limits: Mapping[str, object]
     is_limit: bool
+    is_of_container: bool = True
 
     @property
     def is_gpu(self) -> bool:
-        return _GPU.fullmatch(self.resource) is not None
+        """Whether an amount of a resource of GPUs is stated, and not left to a program that fills it in."""
+        return _GPU.fullmatch(self.resource) is not None and not PLACEHOLDER.search(str(self.amount))
 
 
 _GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
@@ -38,10 +42,12 @@ def asks(files: HandFiles) -> Iterator[Ask]:
     for found in judged(files):
         for route, part in parts_with(found.body, "requests", "limits"):
             limits = mapping(part.get("limits"))
+            is_container = not _CONTAINERS.isdisjoint(route)
             for kind in ("requests", "limits") if route and route[-1] in _HOLDERS else ():
                 for resource, amount in mapping(part.get(kind)).items():
                     at = found.place(*route, kind, resource).key
-                    yield Ask(found, at, resource, amount, limits, is_limit=kind == "limits")
+                    is_limit = kind == "limits"
+                    yield Ask(found, at, resource, amount, limits, is_limit=is_limit, is_of_container=is_container)
         for route, part in parts_with(found.body, "gpu") if found.kind.endswith("SparkApplication") else ():
             gpu = mapping(part.get("gpu"))  # `GPUSpec` in api/v1beta2 of kubeflow/spark-operator v2.4.0
             if name := text(gpu.get("name")):

@@ -41,7 +41,8 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
     workloads stay inadmissible, and nothing else in it has an effect.
 
     ## Instead
-    Write `namespaceSelector: {}` for all namespaces, or select those that may use the queue by their labels.
+    Write `namespaceSelector: {}` for all namespaces, or select those that may use the queue by their labels. A queue in
+    a cohort lends its quota to the others, and may be meant for nothing else: there it is a note.
     """
     for found in _of(files, _KUEUE, "ClusterQueue"):
         spec = mapping(found.body.get("spec"))
@@ -51,6 +52,7 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
                 f"{found.title} admits nothing: it has no `namespaceSelector`",
                 label="for no namespace",
                 notes=("without a selector no namespace is eligible; an empty one selects all",),
+                severity=Severity.NOTE if spec.get("cohortName") or spec.get("cohort") else None,
                 help="select namespaces by their labels, or write `namespaceSelector: {}` for all",
             )
 

@@ -38,7 +38,8 @@ def resource_refused(files: HandFiles) -> Iterator[Finding]:
     share such as `nvidia.com/gpu.shared`.
     """
     for ask in asks(files):
-        fault = _name_fault(ask.resource) or _amount_fault(ask.resource, ask.amount)
+        fault = _name_fault(ask.resource) if ask.is_of_container else None
+        fault = fault or _amount_fault(ask.resource, ask.amount)
         if fault:
             yield Finding(
                 ask.at,

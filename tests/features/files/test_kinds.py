@@ -197,6 +197,7 @@ def test_help_on_devices_names_no_more_gpus_than_were_named(devices: str, help_:
     [
         ("0x20B010DE", '`"0x20B010DE"`'),
         ('"0x20b0"', '`"0x20B010DE"`'),
+        ("233010DE", '`"0x233010DE"`'),
         ("A100", "device and vendor in hex, in quotes, such as"),
     ],
 )

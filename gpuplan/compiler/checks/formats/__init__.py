@@ -126,6 +126,6 @@ def _filter(value: object) -> str:
     return f'`"0x{found["device"].upper()}{_NVIDIA}"`'
 
 
-_DEVICE: Final = regex(r"0[xX](?P<device>[0-9A-Fa-f]{4})(?:10[dD][eE])?")
+_DEVICE: Final = regex(r"(?:0[xX])?(?P<device>[0-9A-Fa-f]{4})(?:10[dD][eE]|(?<=^0[xX]....))")
 _NVIDIA: Final = "10DE"
 """The vendor's number."""

@@ -9,13 +9,13 @@ from gpuplan.compiler.base.diagnostics import Family, Finding, Path, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.names import resource_suffix
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, HandFiles
 from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, quota_specs
-from gpuplan.features.components.checks.selectors import selectors_of
+from gpuplan.features.components.checks.selectors import may_be_called, selectors_of
 
 _MIG_DEVICE = regex(
     r"(?:requests\.|limits\.)?nvidia\.com/mig-(?P<profile>[0-9]+g\.[0-9]+gb[-._a-zA-Z0-9]*?)(?:\.shared)?"
@@ -122,11 +122,10 @@ def product_of_no_board(files: HandFiles) -> Iterator[Finding]:
     """A workload or a flavor selects nodes by a product that no board is called.
 
     ## Why
-    GPU feature discovery writes the name that the driver has for the board, with `-` for blanks, into
-    `nvidia.com/gpu.product` (`getModelName` and `getProductName` in `internal/lm/resource.go` of
-    NVIDIA/k8s-device-plugin v0.19.3): an A100 is `NVIDIA-A100-SXM4-80GB`, and never `A100`. With another value pods
-    wait for ever, and a ResourceFlavor has no nodes. Endings for shares (`-SHARED`) and for MIG devices of one profile
-    (`-MIG-1g.10gb`) are left alone.
+    GPU feature discovery writes the driver's name of the board, with `-` for blanks, into `nvidia.com/gpu.product`
+    (`getProductName` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin v0.19.3): an A100 is
+    `NVIDIA-A100-SXM4-80GB`, and never `A100`. With another value pods wait for ever, and a ResourceFlavor has no nodes.
+    Endings for shares (`-SHARED`) and for MIG devices of one profile (`-MIG-1g.10gb`) are left alone.
 
     ## Instead
     Write the label as nodes have it: `gpuplan catalog` with a model's name shows it.
@@ -143,7 +142,8 @@ def product_of_no_board(files: HandFiles) -> Iterator[Finding]:
         terms = [term for several in selectors_of(found) for term in several]
         for asked in (asked for term in terms for asked in term if asked.key == PRODUCT_LABEL):
             bare = [bare_product(value) for value in asked.values]
-            meant = [label for value in bare for gpu in boards for label in _labels(value, gpu)]
+            likely = [gpu for value in bare for gpu in boards if may_be_called(value, gpu)]
+            meant = [item.label for gpu in likely for item in gpu.products]
             is_open = any(PLACEHOLDER.search(value) or value in known | own for value in (*bare, *asked.values))
             if meant and not is_open:
                 yield Finding(
@@ -152,12 +152,6 @@ def product_of_no_board(files: HandFiles) -> Iterator[Finding]:
                     label="no board is called so",
                     help=f"write {listing([f'`{label}`' for label in dict.fromkeys(meant)], 4, 'or')}",
                 )
-
-
-def _labels(product: str, gpu: Gpu) -> list[str]:
-    from gpuplan.compiler.catalog.suggestions import may_be_called
-
-    return [item.label for item in gpu.products] if may_be_called(product, gpu) else []
 
 
 @check("GPU897", "hami-beside-operator", Severity.NOTE, family=Family.OBJECTS)

@@ -1,4 +1,4 @@
-"""What objects of any kind ask for: resources of their pods, quotas, and pods' own labels and annotations."""
+"""Find what objects of any kind ask for: resources of their pods, quotas, and pods' own labels and annotations."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Ask(Value):
     @property
     def is_gpu(self) -> bool:
         """Whether an amount of a resource of GPUs is stated, and not left to a program that fills it in."""
-        return _GPU.fullmatch(self.resource) is not None and not PLACEHOLDER.search(str(self.amount))
+        return GPU.fullmatch(self.resource) is not None and not PLACEHOLDER.search(str(self.amount))
 
 
-_GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
+GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
 PLACEHOLDER = regex(r"[${}]")
 """A mark of a text that a program replaces before it is applied: `${GPUS}`, `{{inputs.parameters.gpus}}`."""
 

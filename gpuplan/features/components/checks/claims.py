@@ -40,7 +40,11 @@ def claim_of_no_device(files: HandFiles) -> Iterator[Finding]:
     """
     own = tuple(found.name for found in files.of_kind("DeviceClass"))
     gpus = tuple(gpu for gpu in files.gpus or load().all() if gpu.profiles)
-    for claim in _claims(files):
+    kinds = ("ResourceClaim", "ResourceClaimTemplate")
+    written = (found for found in judged(files) if found.group == "resource.k8s.io" and found.kind in kinds)
+    parts = ((found, route, part) for found in written for route, part in parts_with(found.body, "devices"))
+    for holder, above, part in parts:
+        claim = Spec(holder, (*above, "devices"), inside(part, "devices"))
         requests = [*_requests(claim)]
         for fault in (
             *(fault for request in requests for fault in _request_faults(request, own, gpus)),
@@ -90,14 +94,6 @@ class _Request(NamedTuple):
         return number if isinstance(number, int) else 1
 
 
-def _claims(files: HandFiles) -> Iterator[Spec]:
-    for found in judged(files):
-        if found.group == "resource.k8s.io" and found.kind in ("ResourceClaim", "ResourceClaimTemplate"):
-            for route, part in parts_with(found.body, "devices"):
-                if route[:1] == ("spec",):
-                    yield Spec(found, (*route, "devices"), inside(part, "devices"))
-
-
 def _requests(claim: Spec) -> Iterator[_Request]:
     for index, request in enumerate(map(mapping, sequence(claim.body.get("requests")))):
         name, route = text(request.get("name")), ("requests", index)
@@ -110,10 +106,10 @@ def _requests(claim: Spec) -> Iterator[_Request]:
             yield _Request(name, place, body, is_alternative=False)
 
 
-def _request_faults(request: _Request, own: tuple[str, ...], gpus: tuple[Gpu, ...]) -> Iterator[_Fault]:
+def _request_faults(request: _Request, classes: tuple[str, ...], gpus: tuple[Gpu, ...]) -> Iterator[_Fault]:
     class_, count = text(request.body.get("deviceClassName")), request.body.get("count")
     meant = misspelling(class_, DRIVER_CLASSES)
-    if class_ not in (*own, *DRIVER_CLASSES) and meant:
+    if class_ not in (*classes, *DRIVER_CLASSES) and meant:
         message = f"asks for devices of the class `{class_}`, which the driver does not bring"
         yield _Fault((*request.route, "deviceClassName"), message, f"write `{meant}`")
     if isinstance(count, int) and count < 1:

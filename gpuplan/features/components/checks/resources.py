@@ -13,7 +13,7 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.hand_files import HandFiles
-from gpuplan.features.components.checks.asking import PLACEHOLDER, Spec, asks, judged, pods, quota_specs
+from gpuplan.features.components.checks.asking import GPU, PLACEHOLDER, Spec, asks, judged, pods, quota_specs
 
 # --- Names and amounts -------------------------------------------------------------------------------------------
 
@@ -38,53 +38,39 @@ def resource_refused(files: HandFiles) -> Iterator[Finding]:
     share such as `nvidia.com/gpu.shared`.
     """
     for ask in asks(files):
-        fault = _name_fault(ask.resource) if ask.is_of_container else None
-        fault = fault or _amount_fault(ask.resource, ask.amount)
-        if fault:
-            yield Finding(
-                ask.at,
-                f"{ask.of.title} asks for `{ask.resource}`{fault[0]}",
-                label="refused by the API server",
-                notes=(fault[1],),
-                help=fault[2],
-            )
+        is_refused = ask.is_of_container and _OF_GPUS.fullmatch(ask.resource) and not _is_taken(ask.resource)
+        is_amount = isinstance(ask.amount, str | int | float) and not isinstance(ask.amount, bool)
+        is_extended = "/" in ask.resource and not ask.resource.partition("/")[0].endswith("kubernetes.io")
+        number = parse_quantity(str(ask.amount)) if is_amount and is_extended else None
+        if is_refused:
+            fault, why, help_ = ", which is no name of a resource", _NAMES, f"write `{_spelt(ask.resource)}`"
+        elif number is not None and (number < 0 or number != number.to_integral_value()):
+            fault, why = f": {ask.amount}", "extended resources are whole numbers"
+            help_ = "write a whole number; for a part of a GPU ask for a resource of MIG devices or of shares"
+        else:
+            continue
+        yield Finding(
+            ask.at,
+            f"{ask.of.title} asks for `{ask.resource}`{fault}",
+            label="refused by the API server",
+            notes=(why,),
+            help=help_,
+        )
 
 
-_Fault = tuple[str, str, str]
-"""What is wrong with a resource, behind its name; why, and what to write."""
+_NAMES: Final = "a name has a domain in lower case, one `/`, and letters, digits, `-`, `_` and `.`"
 
 
-def _name_fault(name: str) -> _Fault | None:
-    if not _OF_GPUS.fullmatch(name) or PLACEHOLDER.search(name):
-        return None
-    if "/" not in name:
-        dotted = _DOTTED.fullmatch(name)
-        meant = f"nvidia.com/{dotted['name']}" if dotted else "nvidia.com/gpu"
-        return ", which has no `/`", "a name without `/` is one of Kubernetes' own", f"write `{meant}`"
-    if not _QUALIFIED.fullmatch(name):
-        why = "a name is a domain in lower case, one `/`, and letters, digits, `-`, `_` and `.`"
-        return ", which is no name of a resource", why, f"write `{_spelt(name)}`"
-    return None
+def _is_taken(name: str) -> bool:
+    return ("/" in name and _QUALIFIED.fullmatch(name) is not None) or PLACEHOLDER.search(name) is not None
 
 
 def _spelt(name: str) -> str:
-    """Return a name as the device plugin spells it: with its domain in lower case, and `.` for `+`."""
+    """Return how the device plugin spells the name that is meant by one which the API server refuses."""
     *above, last = name.split("/")
+    dotted = _DOTTED.fullmatch(last)
     domain = next((part.lower() for part in reversed(above) if "." in part), "nvidia.com")
-    return f"{domain}/{last.replace('+', '.')}"
-
-
-def _amount_fault(name: str, amount: object) -> _Fault | None:
-    is_extended = "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
-    is_amount = isinstance(amount, str | int | float) and not isinstance(amount, bool)
-    number = parse_quantity(str(amount)) if is_extended and is_amount else None
-    if number is None or (number >= 0 and number == number.to_integral_value()):
-        return None
-    return (
-        f": {amount}",
-        "extended resources are whole numbers",
-        "write a whole number; for a part of a GPU ask for a resource of MIG devices or of shares",
-    )
+    return f"{domain}/{dotted['name'] if dotted else last.replace('+', '.') if above else 'gpu'}"
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -125,28 +111,17 @@ def quota_refused(files: HandFiles) -> Iterator[Finding]:
     """
     for spec in quota_specs(files):
         for key in mapping(spec.body.get("hard")):
-            if instead := _key_fault(key):
+            bare = key.removeprefix("count/").removeprefix("requests.")
+            if key not in _STANDARD and not _is_taken(key) and not bare.startswith("hugepages-"):
                 yield Finding(
                     spec.of.place(*spec.route, "hard", key).key,
                     f"`{key}` in {spec.of.title} is no resource that a quota counts",
                     label="refused by the API server",
-                    help=instead,
+                    help=f"write `requests.{_spelt(bare)}`"
+                    if _OF_GPUS.fullmatch(key)
+                    else "remove it, or correct the name",
                 )
         yield from _scope_faults(spec)
-
-
-def _key_fault(key: str) -> str:
-    """Return what to write for a key that is refused."""
-    if PLACEHOLDER.search(key) or key in _STANDARD or key.startswith(("hugepages-", "requests.hugepages-")):
-        return ""
-    if "/" not in key:
-        meant = _DOTTED.fullmatch(key.removeprefix("requests."))
-        name = f"nvidia.com/{meant['name']}" if meant else "nvidia.com/gpu"
-        return f"write `requests.{name}`" if _OF_GPUS.fullmatch(key) else "remove it, or correct the name"
-    if _QUALIFIED.fullmatch(key):
-        return ""
-    bare = key.removeprefix("count/").removeprefix("requests.")
-    return f"write `requests.{_spelt(bare)}`" if _OF_GPUS.fullmatch(key) else "write a name with one `/`"
 
 
 def _scope_faults(spec: Spec) -> Iterator[Finding]:
@@ -157,9 +132,9 @@ def _scope_faults(spec: Spec) -> Iterator[Finding]:
     for index, item in enumerate(sequence(value_at(spec.body, above))):
         scopes.setdefault(text(mapping(item).get("scopeName")), (*above, index, "scopeName"))
     hard = mapping(spec.body.get("hard"))
-    allowed = {"pods"} if "BestEffort" in scopes else _OF_PODS
     for scope, route in scopes.items():
-        refused = [key for key in hard if key in _STANDARD - (allowed if scope == "BestEffort" else _OF_PODS)]
+        uncounted = _STANDARD - ({"pods"} if scope == "BestEffort" else _OF_PODS)
+        refused = [key for key in hard if key in uncounted]
         if refused and scope in _SCOPES_OF_PODS:
             yield Finding(
                 spec.of.place(*spec.route, "hard", refused[0]).key,
@@ -191,6 +166,7 @@ def _scope_faults(spec: Spec) -> Iterator[Finding]:
 
 _FRACTION, _MEMORY, _DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
 _WHOLE: Final = regex(r"\+?0*[1-9][0-9]*")
+_BELOW_ONE: Final = regex(r"\+?0*\.(?=0*[1-9])[0-9]+|[1-9](?:\.[0-9]+)?[eE]-[0-9]+")
 
 
 @check("GPU893", "gpu-part-refused")
@@ -239,18 +215,11 @@ def _part_faults(annotations: Mapping[str, object], spec: Mapping[str, object]) 
         value = text(annotations[key])
         if not value or PLACEHOLDER.search(value):
             continue
-        if key == _FRACTION and not _is_fraction(value):
+        if key == _FRACTION and not _BELOW_ONE.fullmatch(value):
             yield key, "is no number between 0 and 1", 'write a part of one GPU, such as `"0.5"`, or ask for whole ones'
         elif key != _FRACTION and not _WHOLE.fullmatch(value):
-            of = "of MiB, such as `4096` for `4Gi`" if key == _MEMORY else "of GPUs"
-            yield key, "is no whole number above 0", f"write a number {of}"
-
-
-def _is_fraction(value: str) -> bool:
-    try:
-        return 0 < float(value) < 1
-    except ValueError:
-        return False
+            of = "MiB, such as `4096` for `4Gi`" if key == _MEMORY else "GPUs"
+            yield key, "is no whole number above 0", f"write a number of {of}"
 
 
 # --- Ray ---------------------------------------------------------------------------------------------------------
@@ -273,7 +242,7 @@ def ray_gpus_beyond_limit(files: HandFiles) -> Iterator[Finding]:
             stated = text(value_at(group, ("rayStartParams", "num-gpus")))
             containers = sequence(value_at(group, ("template", "spec", "containers")))
             limits = mapping(value_at(next(iter(containers), None), ("resources", "limits")))
-            gpus = [parse_quantity(str(amount)) for key, amount in limits.items() if _RAY_GPU.fullmatch(key)]
+            gpus = [parse_quantity(str(amount)) for key, amount in limits.items() if GPU.fullmatch(key)]
             number = parse_quantity(stated)
             limit = sum((amount for amount in gpus if amount is not None), start=Decimal(0))
             if number is not None and limit and number > limit:
@@ -283,6 +252,3 @@ def ray_gpus_beyond_limit(files: HandFiles) -> Iterator[Finding]:
                     label="Ray counts GPUs that are not there",
                     help="remove it: KubeRay takes the number from the limit",
                 )
-
-
-_RAY_GPU: Final = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")

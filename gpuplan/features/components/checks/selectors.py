@@ -171,13 +171,13 @@ def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
     if any(bare == item.label for gpu in own for item in gpu.products):
         return False
     is_known = any(bare == item.label for gpu in load().all() for item in gpu.products)
-    return is_known or not any(_may_be_called(product, gpu) for gpu in own)
+    return is_known or not any(may_be_called(product, gpu) for gpu in own)
 
 
-def _may_be_called(product: str, gpu: Gpu) -> bool:
-    from gpuplan.compiler.catalog.suggestions import may_be_called
+def may_be_called(product: str, gpu: Gpu) -> bool:
+    from gpuplan.compiler.catalog import suggestions
 
-    return may_be_called(product, gpu)
+    return suggestions.may_be_called(product, gpu)
 
 
 # --- What was meant ----------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def _meant(plan: Plan, asked: _Asked) -> list[Pool]:
 
 def _is_meant(plan: Plan, key: str, value: str, part: Pool) -> bool:
     if key == PRODUCT_LABEL:
-        return _may_be_called(value, part.gpu)
+        return may_be_called(value, part.gpu)
     own = part.labels.get(key, "")
     if key == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
         profiles = {name.replace("+", ".") for entry in part.sharing.layout.entries for name in entry.instances}

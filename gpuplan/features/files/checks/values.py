@@ -63,25 +63,25 @@ def component_off(files: HandFiles) -> Iterator[Finding]:
                 yield from (replace(item, related=named) for item in _taken_away(found, operand))
 
 
-def _taken_away(found: Settings, operand: str) -> Iterator[Finding]:
+def _taken_away(setting: Settings, operand: str) -> Iterator[Finding]:
     """Find settings by which an operand runs on no node, though it is on.
 
     Without GPU feature discovery no node has `nvidia.com/mig.capable`, for which `hasMIGCapableGPU` in
     `controllers/state_manager.go` of NVIDIA/gpu-operator v26.7.0 looks. Nodes without the label
     `nvidia.com/gpu.workload.config` get the workload that is the default (`gpuStateLabels` there).
     """
-    if operand == MIG_MANAGER and found.value("gfd", "enabled") is False:
+    if operand == MIG_MANAGER and setting.value("gfd", "enabled") is False:
         yield Finding(
-            found.place("gfd", "enabled"),
-            f"`gfd.enabled: false` in {found.title} leaves all nodes without the label `nvidia.com/mig.capable`",
+            setting.place("gfd", "enabled"),
+            f"`gfd.enabled: false` in {setting.title} leaves all nodes without the label `nvidia.com/mig.capable`",
             label="the MIG manager runs on none",
             help="remove it",
         )
-    workload = text(found.value("sandboxWorkloads", "defaultWorkload"))
-    if found.value("sandboxWorkloads", "enabled") is True and workload.startswith("vm-"):
+    workload = text(setting.value("sandboxWorkloads", "defaultWorkload"))
+    if setting.value("sandboxWorkloads", "enabled") is True and workload.startswith("vm-"):
         yield Finding(
-            found.place("sandboxWorkloads", "defaultWorkload"),
-            f"`sandboxWorkloads.defaultWorkload: {workload}` in {found.title} takes nodes from `{operand}`",
+            setting.place("sandboxWorkloads", "defaultWorkload"),
+            f"`sandboxWorkloads.defaultWorkload: {workload}` in {setting.title} takes nodes from `{operand}`",
             label="nodes without a label are for virtual machines",
             notes=("containers get GPUs on nodes alone with `nvidia.com/gpu.workload.config: container`",),
             help="write `defaultWorkload: container`, and label the nodes for virtual machines",

@@ -6,9 +6,11 @@ right.
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.features.files.checking import check_files
@@ -789,3 +791,48 @@ def test_a_template_that_is_no_yaml_is_not_judged() -> None:
     assert codes_in("a.yaml", template) == ["GPU801"]
     assert codes_in("a.yaml", "kind: Pod\n{% if a %}\nb: 1\n{% endif %}\n") == ["GPU801"]
     assert codes_in("a.yaml", "kind: [Pod\n") == ["GPU001"]
+
+
+# --- Whatever stands there ---------------------------------------------------------------------------------------
+
+_HEADS = (
+    ("v1", "Pod"),
+    ("v1", "ResourceQuota"),
+    ("v1", "ConfigMap"),
+    ("batch/v1", "Job"),
+    ("batch/v1", "CronJob"),
+    ("ray.io/v1", "RayCluster"),
+    ("resource.k8s.io/v1", "ResourceClaim"),
+    ("argoproj.io/v1alpha1", "Application"),
+    ("helm.cattle.io/v1", "HelmChartConfig"),
+    ("config.kueue.x-k8s.io/v1beta2", "Configuration"),
+    ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
+    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"),
+    ("example.com/v1", "Widget"),
+)
+_FIELDS = (
+    *("annotations", "containers", "hard", "labels", "limits", "metadata", "requests", "resources", "scopes", "spec"),
+    *("constraints", "count", "devices", "exactly", "firstAvailable", "matchAttribute", "selectors", "template", "cel"),
+    *("gpu", "gpu-fraction", "gpu-memory", "name", "nodeLabels", "nodeSelector", "num-gpus", "rayStartParams"),
+    *("excludeResourcePrefixes", "helm", "parameters", "source", "sources", "value", "valuesContent", "expression"),
+    *("nvidia.com/gpu", "nvidia.com/gpu.product", "kueue.x-k8s.io/queue-name", "scopeSelector", "matchExpressions"),
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.sampled_from(_HEADS),
+    st.recursive(
+        st.one_of(
+            *(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False)),
+            st.sampled_from(("", "0.5", "1e400", "(", "a.profile == 'b'", "mig: {strategyy: a}", "BestEffort", "A100")),
+        ),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_FIELDS), inner, max_size=5)
+        ),
+        max_leaves=25,
+    ),
+)
+def test_nothing_that_parses_ends_in_a_traceback(head: tuple[str, str], rest: object) -> None:
+    body = {"apiVersion": head[0], "kind": head[1], "metadata": {"name": "a"}, "spec": rest, "data": rest}
+    check_files({"a.json": json.dumps(body | ({"metadata": rest} if isinstance(rest, dict) else {})).encode()})

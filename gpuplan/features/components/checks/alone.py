@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Family, Finding, Path, Severity
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping
+from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.names import resource_suffix
@@ -137,7 +137,7 @@ def product_of_no_board(files: HandFiles) -> Iterator[Finding]:
         return
     boards = [gpu for gpu in load().all() if gpu.products]
     known = {product.label for gpu in boards for product in gpu.products}
-    own = {mapping(found.metadata.get("labels")).get(PRODUCT_LABEL) for found in files.of_kind("Node")}
+    own = {text(mapping(found.metadata.get("labels")).get(PRODUCT_LABEL)) for found in files.of_kind("Node")}
     for found in files.objects:
         terms = [term for several in selectors_of(found) for term in several]
         for asked in (asked for term in terms for asked in term if asked.key == PRODUCT_LABEL):

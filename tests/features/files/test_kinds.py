@@ -250,6 +250,16 @@ metadata: {name: a, namespace: lab}
 spec:
   containers: [{name: main, image: "example.com/app:1", resources: {%s}}]
 """
+WORKFLOW = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: a-, namespace: lab}
+spec:
+  entrypoint: main
+  templates:
+  - name: main
+    container: {image: "example.com/app:1", resources: {requests: {nvidia.com/gpu: 1}}}
+"""
 HALF = POD % 'limits: {nvidia.com/gpu: "0.5"}'
 TEMPLATE = "spec: {containers: [{name: main, image: example.com/app:1, resources: {limits: {%s: %s}}}]}"
 
@@ -259,6 +269,7 @@ TEMPLATE = "spec: {containers: [{name: main, image: example.com/app:1, resources
     Row(POD % "limits: {nvidia.com/gpu: 500m}", "error:GPU890", "500m", "1000m"),
     Row(POD % "limits: {nvidia.com.gpu: 1}", "error:GPU890", "nvidia.com.gpu", "nvidia.com/gpu"),
     Row(POD % "limits: {gpu: 1}", "error:GPU890", "{gpu", "{nvidia.com/gpu"),
+    Row(WORKFLOW.replace("requests: {nvidia.com/", "limits: {"), "error:GPU890", "{gpu", "{nvidia.com/gpu"),
     Row(POD % "limits: {nvidia.com/gpu/shared: 1}", "error:GPU890", "gpu/shared", "gpu.shared"),
     Row(POD % "limits: {nvidia.com/mig-1g.10gb+me: 1}", "error:GPU890", "+me", ".me"),
     Row(POD % "limits: {nvidia.com/gpu: -1}", "error:GPU890", "-1", "0"),
@@ -293,18 +304,6 @@ def test_a_kind_may_have_its_own_names_for_resources() -> None:
 
     assert codes(graph) == ""
     assert codes(graph.replace("gpu: 1", "nvidia.com/gpu: 1.5")) == "error:GPU890"
-
-
-WORKFLOW = """\
-apiVersion: argoproj.io/v1alpha1
-kind: Workflow
-metadata: {generateName: a-, namespace: lab}
-spec:
-  entrypoint: main
-  templates:
-  - name: main
-    container: {image: "example.com/app:1", resources: {requests: {nvidia.com/gpu: 1}}}
-"""
 
 
 @rows(
@@ -429,6 +428,14 @@ def test_keys_that_kubernetes_knows_are_left_alone(hard: str) -> None:
 
 # --- Kueue -------------------------------------------------------------------------------------------------------
 
+PART = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: lab, labels: {kai.scheduler/queue: team}, annotations: {%s}}
+spec:
+  schedulerName: kai-scheduler
+  containers: [{name: main, image: "example.com/app:1"%s}]
+"""
 JOB = """\
 apiVersion: batch/v1
 kind: Job
@@ -471,7 +478,25 @@ spec:
         LABELLED,
     ),
 )
-def test_a_queue_of_kueue_is_named_where_kueue_reads_it(row: Row) -> None:
+def test_a_queue_is_named_where_its_scheduler_reads_it(row: Row) -> None:
+    both(row)
+
+
+@rows(
+    Row(
+        (PART % ("kai.scheduler/queue: team", "")).replace("labels: {kai.scheduler/queue: team}, ", ""),
+        "warning:GPU892",
+        "annotations",
+        "labels",
+    ),
+    Row(
+        JOB.replace("labels: {kueue.x-k8s.io/queue-name: lab}", "annotations: {kai.scheduler/queue: lab}"),
+        "warning:GPU892",
+        "annotations",
+        "labels",
+    ),
+)
+def test_a_queue_of_kai_scheduler_is_a_label(row: Row) -> None:
     both(row)
 
 
@@ -501,6 +526,7 @@ integrations: {frameworks: [batch/job]}
 @rows(
     Row(CONFIGURATION, "error:GPU475", "nvidia.com/", "example.com/"),
     Row(CONFIGURATION.replace("nvidia.com/", "nvidia.com/gpu"), "error:GPU475", "nvidia.com/gpu", "networking.example"),
+    Row(CONFIGURATION.replace("nvidia.com/", "nvidia.com/mig-"), "error:GPU475", "nvidia.com/mig-", "example.com/"),
     Row(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kueue}\ndata:\n  controller_manager_config.yaml: |\n"
         + indented(CONFIGURATION, 4),
@@ -542,14 +568,6 @@ def test_a_queue_that_lends_in_a_cohort_may_admit_nothing() -> None:
 
 # --- KAI-Scheduler -----------------------------------------------------------------------------------------------
 
-PART = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: a, namespace: lab, labels: {kai.scheduler/queue: team}, annotations: {%s}}
-spec:
-  schedulerName: kai-scheduler
-  containers: [{name: main, image: "example.com/app:1"%s}]
-"""
 WHOLE = ", resources: {limits: {nvidia.com/gpu: 1}}"
 
 

@@ -179,14 +179,15 @@ _READ_OF_JOB = (
 
 @check("GPU892", "queue-label-not-read", Severity.WARNING)
 def queue_label_not_read(files: HandFiles) -> Iterator[Finding]:
-    """Hand-written work names its queue of Kueue where Kueue does not look for it.
+    """Hand-written work names its queue where its scheduler does not look for it.
 
     ## Why
     Kueue reads the label `kueue.x-k8s.io/queue-name` of the Job, JobSet and so on itself (`QueueNameForObject` in
     `pkg/controller/jobframework/utils.go` of kubernetes-sigs/kueue v0.19.2). On the template of its pods it is read of
     each pod by itself, if at all: the pods are let in one by one, or past the queue. An annotation has not been read
     since v0.15. A CronJob makes Jobs, which have their labels from `spec.jobTemplate.metadata`. Pods of a Deployment
-    are let in one by one anyway.
+    are let in one by one anyway. KAI-Scheduler reads `kai.scheduler/queue` of the work or of its pods, as a label
+    (`CalcPodGroupQueue` in `pkg/podgrouper/podgrouper/plugins/defaultgrouper` of NVIDIA/KAI-Scheduler v0.12.0).
 
     ## Instead
     Write the label in the object's own `metadata.labels`.
@@ -194,20 +195,34 @@ def queue_label_not_read(files: HandFiles) -> Iterator[Finding]:
     for work in files.objects:
         above: Path = ("spec", "jobTemplate") if (work.group, work.kind) == ("batch", "CronJob") else ()
         is_one = bool(above) or (work.group, work.kind) in _READ_OF_JOB
-        own = mapping(value_at(work.body, (*above, "metadata", "labels")))
-        if work.is_patch or KUEUE_QUEUE_LABEL in own:
-            continue
-        for route, part in parts_with(work.body, "labels", "annotations"):
-            for field in ("labels", "annotations") if route[-1:] == ("metadata",) else ():
-                is_misplaced = is_one if field == "labels" else bool(is_one or work.kind in ("Deployment", "Pod"))
-                if KUEUE_QUEUE_LABEL in mapping(part.get(field)) and is_misplaced:
-                    yield Finding(
-                        work.place(*route, field, KUEUE_QUEUE_LABEL).key,
-                        f"Kueue does not read the queue of {work.title} here",
-                        label="an annotation" if field == "annotations" else "not a label of the work itself",
-                        notes=("the work runs past its queue, or its pods wait for it one by one",),
-                        help=f"move it to `{'.'.join(map(str, (*above, 'metadata', 'labels')))}`",
-                    )
+        every = parts_with(work.body, "labels", "annotations") if not work.is_patch else ()
+        parts = [(route, part) for route, part in every if route[-1:] == ("metadata",)]
+        labels = {key: route for route, part in parts for key in mapping(part.get("labels"))}
+        is_labelled = KUEUE_QUEUE_LABEL in mapping(value_at(work.body, (*above, "metadata", "labels")))
+        is_read = is_one or work.kind in ("Deployment", "Pod")
+        for route, part in parts:
+            annotations = mapping(part.get("annotations"))
+            home = ".".join(map(str, (*above, "metadata", "labels")))
+            for key, misread in ((KUEUE_QUEUE_LABEL, is_read and not is_labelled), (KAI_QUEUE_LABEL, True)):
+                if key in annotations and misread and key not in labels:
+                    yield _unread_queue(work, (*route, "annotations", key), home)
+            if is_one and not is_labelled and KUEUE_QUEUE_LABEL in mapping(part.get("labels")):
+                yield _unread_queue(work, (*route, "labels", KUEUE_QUEUE_LABEL), home)
+
+
+def _unread_queue(work: Object, route: Path, home: str) -> Finding:
+    is_kais = route[-1] == KAI_QUEUE_LABEL
+    return Finding(
+        work.place(*route).key,
+        f"{'KAI-Scheduler' if is_kais else 'Kueue'} does not read the queue of {work.title} here",
+        label="an annotation" if route[-2] == "annotations" else "not a label of the work itself",
+        notes=(
+            "the work goes to `default-queue`"
+            if is_kais
+            else "the work runs past its queue, or its pods wait for it one by one",
+        ),
+        help=f"move it to `{home}`",
+    )
 
 
 # --- Cohorts -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from gpuplan.compiler.base.faces import face
 
 if TYPE_CHECKING:
     from gpuplan.features.components.checks import OBJECT_CHECKS as OBJECT_CHECKS, QUEUE_CHECKS as QUEUE_CHECKS
+    from gpuplan.features.components.checks.asking import PLACEHOLDER as PLACEHOLDER
+    from gpuplan.features.components.checks.configs import device_plugin_config_refused as device_plugin_config_refused
     from gpuplan.features.components.checks.objects import (
         inert_quota_key as inert_quota_key,
         label_selects_nothing as label_selects_nothing,
@@ -21,6 +23,8 @@ __getattr__ = face(
     __name__,
     {
         "checks": ("OBJECT_CHECKS", "QUEUE_CHECKS"),
+        "checks.asking": ("PLACEHOLDER",),
+        "checks.configs": ("device_plugin_config_refused",),
         "checks.objects": ("inert_quota_key", "label_selects_nothing"),
         "checks.patched": ("Folder", "Patched"),
         "checks.selectors": ("askers",),

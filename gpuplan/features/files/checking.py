@@ -14,9 +14,9 @@ from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.checks.formats.settings import (
     are_in,
     find_settings,
+    is_of_plugins_chart,
     made_config_maps,
     maps_of_plugins_chart,
-    plugin_files_in,
     values_in,
 )
 from gpuplan.compiler.checks.registry import run_all
@@ -119,5 +119,5 @@ def _file(printed: Printed) -> SourceFile:
 def _is_known(printed: Printed) -> bool:
     body = mapping(printed.data)
     is_kustomization = _file(printed).path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
-    is_settings = is_config(body) or any(values_in(body)) or bool(plugin_files_in(body))
+    is_settings = is_config(body) or any(values_in(body)) or is_of_plugins_chart(body)
     return is_settings or is_kustomization or any(schedulers.configurations(body, printed.at))

@@ -151,6 +151,19 @@ def test_values_that_make_a_cluster_policy_nobody_takes_or_take_its_nodes_away(r
     both(row)
 
 
+CHART = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: a}\nspec: {chart: nvidia-device-plugin, "
+
+
+@rows(
+    Row("migStrategy: multi\n", "error:GPU630", "multi", "mixed"),
+    Row("deviceListStrategy: envvar,cdi\n", "error:GPU630", "cdi", "cdi-cri"),
+    Row(f"{CHART}valuesContent: 'deviceIDStrategy: id'}}\n", "error:GPU630", "'deviceIDStrategy: id'", "'gfd: {}'"),
+    Row(f"{CHART}valuesContent: 'deviceDiscoveryStrategy: wsl'}}\n", "error:GPU630", "wsl", "nvml"),
+)
+def test_values_of_the_device_plugins_chart_that_the_plugin_refuses(row: Row) -> None:
+    both(row)
+
+
 # --- Files of the device plugin ----------------------------------------------------------------------------------
 
 

@@ -51,8 +51,7 @@ def find_settings(files: HandFiles, release: str) -> Iterator[Settings]:
         for given in _delivered(written):
             found = [((), given.values)] if given.chart == OPERATORS_CHART else [*values_in(given.values)]
             for route, values in found if given.chart in (OPERATORS_CHART, "") else ():
-                at = given.at if given.is_inline else given.at / route
-                yield Settings(at, values, title, given.release or release, is_inline=given.is_inline)
+                yield Settings(given.place(*route), values, title, given.release or release, is_inline=given.is_inline)
     named = {path: of for item in files.kustomizations for path, of in _value_files(item)}
     for path, documents in files.documents.items():
         for at, body in documents:
@@ -123,15 +122,27 @@ def plugin_files_in(body: object) -> Mapping[str, object]:
     return {key: text_ for key, text_ in files.items() if isinstance(text_, str)}
 
 
-def maps_of_plugins_chart(files: HandFiles) -> Iterator[Object]:
-    """Yield the ConfigMaps that the device plugin's own chart makes of values."""
-    alone = [_Given(at, mapping(body)) for documents in files.documents.values() for at, body in documents]
+def values_of_plugins_chart(files: HandFiles) -> Iterator[Given]:
+    """Yield values of the device plugin's own chart: in files, and where programs that install charts have them."""
+    alone = [Given(at, mapping(body)) for documents in files.documents.values() for at, body in documents]
     delivered = [given for written in files.objects for given in _delivered(written)]
     for given in (*alone, *delivered):
-        data = plugin_files_in(given.values) if given.chart in (PLUGINS_CHART, "") else {}
-        if data:
+        if given.chart == PLUGINS_CHART or (not given.chart and is_of_plugins_chart(given.values)):
+            yield given
+
+
+def is_of_plugins_chart(values: Mapping[str, object]) -> bool:
+    """Whether values are of the device plugin's chart: they have a file of the plugin, or a flag of its own."""
+    has_flag = not values.keys().isdisjoint(_OF_PLUGINS_CHART - {"config", "mps"})
+    return "kind" not in values and "version" not in values and (has_flag or bool(plugin_files_in(values)))
+
+
+def maps_of_plugins_chart(files: HandFiles) -> Iterator[Object]:
+    """Yield the ConfigMaps that the device plugin's own chart makes of values."""
+    for given in values_of_plugins_chart(files):
+        if data := plugin_files_in(given.values):
             made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PLUGINS_CHART}, "data": data}
-            at = given.at if given.is_inline else given.at / "config" / "map"
+            at = given.place("config", "map")
             yield Object(at, made, file_of(at).path, "", is_inline=given.is_inline)
 
 
@@ -153,7 +164,7 @@ def made_config_maps(settings: Sequence[Settings]) -> Iterator[Object]:
 # --- Where values are --------------------------------------------------------------------------------------------
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """Values that a program which installs charts hands to one; ``chart`` is empty where the object does not say it."""
 
     at: Origin
@@ -162,17 +173,20 @@ class _Given(NamedTuple):
     release: str = ""
     is_inline: bool = False
 
+    def place(self, *route: str | int) -> Origin:
+        return self.at if self.is_inline else self.at / route
+
 
 def are_in(written: Object) -> bool:
     """Whether an object has values of the operator's chart, or of the device plugin's."""
     return any(
         given.chart in (OPERATORS_CHART, PLUGINS_CHART)
-        or (not given.chart and (any(values_in(given.values)) or plugin_files_in(given.values)))
+        or (not given.chart and (any(values_in(given.values)) or is_of_plugins_chart(given.values)))
         for given in _delivered(written)
     )
 
 
-def _delivered(written: Object) -> Iterator[_Given]:
+def _delivered(written: Object) -> Iterator[Given]:
     """Yield values in objects that have Argo CD, Flux, k3s or RKE2 install a chart, and in keys of a ConfigMap."""
     spec = inside(written.body, "spec")
     match written.group, written.kind:
@@ -201,19 +215,19 @@ def _delivered(written: Object) -> Iterator[_Given]:
             pass
 
 
-def _given(written: Object, route: Path, value: object, chart: str, release: str) -> Iterator[_Given]:
+def _given(written: Object, route: Path, value: object, chart: str, release: str) -> Iterator[Given]:
     """Yield values that are data, a text, or parameters such as `mig.strategy` with a value each."""
     if isinstance(value, Mapping):
-        yield _Given(written.place(*route), mapping(value), chart, release, is_inline=written.is_inline)
+        yield Given(written.place(*route), mapping(value), chart, release, is_inline=written.is_inline)
     elif isinstance(value, list):
         for index, parameter in enumerate(map(mapping, value)):
             nested: object = _SET.get(text(parameter.get("value")), parameter.get("value"))
             for key in reversed(text(parameter.get("name")).split(".")):
                 nested = {key: nested}
-            yield _Given(written.place(*route, index), mapping(nested), chart, release, is_inline=True)
+            yield Given(written.place(*route, index), mapping(nested), chart, release, is_inline=True)
     else:
         for body in read_text(value):
-            yield _Given(written.place(*route), mapping(body), chart, release, is_inline=True)
+            yield Given(written.place(*route), mapping(body), chart, release, is_inline=True)
 
 
 _SET: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gpuplan.features.components.checks.objects import (
         inert_quota_key as inert_quota_key,
         label_selects_nothing as label_selects_nothing,
+        limited_gpus as limited_gpus,
     )
     from gpuplan.features.components.checks.patched import Folder as Folder, Patched as Patched
     from gpuplan.features.components.final import built as built
@@ -20,7 +21,7 @@ __getattr__ = face(
     __name__,
     {
         "checks": ("OBJECT_CHECKS", "QUEUE_CHECKS"),
-        "checks.objects": ("inert_quota_key", "label_selects_nothing"),
+        "checks.objects": ("inert_quota_key", "label_selects_nothing", "limited_gpus"),
         "checks.patched": ("Folder", "Patched"),
         "final": ("built",),
         "rules": ("PATCHED_OBJECT_INVALID",),

@@ -164,7 +164,7 @@ def adopt(
     errors = (item for item in judged.diagnostics if item.is_error)
     diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    drifts = (drift for plan in judged.plans for drift in compare_with(plan, dump).drifts) if judged.is_valid else ()
+    drifts = (drift for plan in judged.plans for drift in compare_with(plan, dump).synced) if judged.is_valid else ()
     first_sync = tuple(drifts) if judged.is_valid else None
     return Import(report, name, files, made.drafts, same, differing, first_sync, name_of(dump))
 

@@ -14,12 +14,7 @@ import pytest
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.manifests import identity_of
 from gpuplan.features.live.drifting.foreign import opponents
-from tests.features.live.dumps import Body, compared, dump_of, example, nodes, synced
-
-
-def an_object(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Body:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+from tests.features.live.dumps import Body, an_object, compared, dump_of, example, nodes, synced
 
 
 def a_quota(name: str, namespace: str, **hard: str) -> Body:

@@ -397,7 +397,7 @@ def a_rule_with_our_labels(world: World) -> Named:
 
 def text(world: World, start: str) -> Named:
     found = world.any("ConfigMap", "data", where=lambda body: body["metadata"]["name"].startswith(start))
-    key = sorted(found["data"])[0]
+    key = min(found["data"])
     found["data"][key] += "theirs: 1\n"
     signed(found, "data", key)
     return Named(title(found), "data")
@@ -439,12 +439,8 @@ def a_quota_of_some_pods(world: World) -> Named:
 @change
 def a_quota_that_selects(world: World) -> Named:
     selector = {"matchExpressions": [{"operator": "Exists", "scopeName": "PriorityClass"}]}
-    return put(
-        world.any("ResourceQuota", where=lambda body: not at(body, "spec", "scopeSelector")),
-        selector,
-        "spec",
-        "scopeSelector",
-    )
+    quota = world.any("ResourceQuota", where=lambda body: not at(body, "spec", "scopeSelector"))
+    return put(quota, selector, "spec", "scopeSelector")
 
 
 @change
@@ -759,12 +755,14 @@ def an_application_of_another_branch(world: World) -> Named:
 
 @change
 def a_kustomization_that_is_suspended(world: World) -> Named:
-    return put(world.any("Kustomization", "spec"), True, "spec", "suspend")
+    found = world.any("Kustomization", where=lambda body: not at(body, "spec", "suspend"))
+    return put(found, True, "spec", "suspend")
 
 
 @change
 def a_release_that_is_suspended(world: World) -> Named:
-    return put(world.any("HelmRelease", "spec"), True, "spec", "suspend")
+    found = world.any("HelmRelease", where=lambda body: not at(body, "spec", "suspend"))
+    return put(found, True, "spec", "suspend")
 
 
 @change

@@ -111,17 +111,23 @@ def running(plan: Plan) -> list[Body]:
     deployment["metadata"]["labels"] = labels
     bodies.append(deployment)
     if plan.cluster.scheduler.kind == "kueue":
-        bodies.append(kueues_configuration(["batch/job", "pod", "deployment", "statefulset", *_KINDS]))
+        bodies.append(kueues_configuration(KINDS))
     return bodies
 
 
-_KINDS = (
+KINDS = (
+    "batch/job",
+    "deployment",
     "jobset.x-k8s.io/jobset",
-    "ray.io/rayjob",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+    "pod",
     "ray.io/raycluster",
+    "ray.io/rayjob",
     "ray.io/rayservice",
+    "statefulset",
     "trainer.kubeflow.org/trainjob",
 )
+"""Names of kinds of work in Kueue's Configuration."""
 
 
 def kueues_configuration(frameworks: Sequence[str], **rest: Any) -> Body:

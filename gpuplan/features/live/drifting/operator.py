@@ -48,9 +48,11 @@ def operands_of(plan: Plan, part: Pool) -> Iterator[Operand]:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
         yield Operand("mig-manager", "migManager", "nobody divides GPUs as the layout says", links)
     if operator.spec.driver.enabled:
-        yield Operand("driver", "driver", "nobody installs the driver", chosen(operator.at / "driver"))
+        yield Operand(
+            "driver", "driver", "nobody installs the driver", chosen(operator.at / "driver", operator.at / "version")
+        )
     if operator.spec.install is not Install.EXTERNAL:
-        links = chosen(operator.at / "install")
+        links = chosen(operator.at / "install", operator.at / "version")
         yield Operand("container-toolkit", "toolkit", "containers get no GPUs", links)
     if plan.cluster.monitoring:
         links = chosen(plan.cluster.at / "monitoring")

@@ -85,14 +85,16 @@ def test_no_sync_mends_a_node(root: Path) -> None:
 
 def test_what_takes_something_away_is_an_error(root: Path) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "old", "namespace": "research"}}
-    (root / "quota.yaml").write_text(yaml.safe_dump({**quota, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}))
+    (root / "quota.yaml").write_text(
+        yaml.safe_dump({**quota, "spec": {"hard": {"requests.nvidia.com/gpu.shared": "3"}}})
+    )
 
     done, markdown = (run("drift", "quota.yaml", *options, cwd=root) for options in ((), ("-o", "markdown")))
 
     assert (done.code, done.out) == (1, "")
     assert "error[GPU816]" in done.err
     assert "dev: nothing differs; 1 object of others acts against the policies; " in done.err
-    assert "- ResourceQuota `old` in namespace `research` caps" in markdown.out
+    assert "- ResourceQuota <code>old</code> in namespace <code>research</code> caps" in markdown.out
 
 
 def test_what_lets_others_have_more_is_a_warning(root: Path) -> None:
@@ -149,8 +151,10 @@ def test_a_dump_that_has_nothing_in_common_is_of_another_cluster(root: Path) -> 
 def test_a_dump_of_another_cloud_is_of_another_cluster(root: Path) -> None:
     pool = next((root / "policies").glob("pool*.yaml"))
     document = yaml.safe_load(pool.read_text())
-    document["spec"]["nodes"]["selector"] = {"eks.amazonaws.com/nodegroup": "gpu"}
+    document["spec"]["nodes"] = {"count": 1, "gpusPerNode": 8, "selector": {"eks.amazonaws.com/nodegroup": "gpu"}}
     pool.write_text(yaml.safe_dump(document))
+    cluster = root / "overlays/dev/cluster.yaml"
+    cluster.write_text(f"{cluster.read_text()}  nodeLabels: external\n")
     another_cluster(root, {"kubernetes.azure.com/agentpool": "gpu"})
 
     done = run("drift", "live.yaml", cwd=root)
@@ -158,26 +162,41 @@ def test_a_dump_of_another_cloud_is_of_another_cluster(root: Path) -> None:
     same = run("drift", "live.yaml", cwd=root)
 
     assert done.code == 2
-    assert "its nodes have labels of kubernetes.azure.com, and pools select by eks.amazonaws.com" in done.err
+    assert "its nodes have labels of `kubernetes.azure.com`, and pools select by `eks.amazonaws.com`" in done.err
     assert same.code == 1
     assert "another cluster" not in same.err
 
 
-def test_annotations_that_nobody_reads_are_one_line(root: Path) -> None:
-    spaces = []
-    for path in sorted((root / "out/dev").rglob("namespace-*.yaml")):
+def without_annotations(root: Path, kind: str = "namespace") -> None:
+    for path in sorted((root / "out/dev").rglob(f"{kind}-*.yaml")):
         body = yaml.safe_load(path.read_text())
-        body["metadata"].pop("annotations", None)
+        del body["metadata"]["annotations"]
         path.write_text(yaml.safe_dump(body))
-        spaces.append(path)
+
+
+def test_annotations_that_nobody_reads_are_one_line(root: Path) -> None:
+    without_annotations(root)
 
     done, data = (run("drift", "out/dev", *options, cwd=root) for options in ((), ("-o", "json")))
 
     assert (done.code, done.out) == (0, "")
-    assert done.err.count("annotation") == 1
-    assert "of Argo CD and Flux on " in done.err
-    left = json.loads(data.out)["left_alone"]
-    assert {item["object"].partition(" ")[0] for item in left} == {"Namespace"}
+    assert "left alone, since neither syncs: 9 annotations of Argo CD and Flux on 3 objects\n" in done.err
+    body = json.loads(data.out)
+    jsonschema.validate(body, schema("drift"))
+    assert {item["object"].partition(" ")[0] for item in body["left_alone"]} == {"Namespace"}
+
+
+def test_annotations_that_somebody_reads_differ(root: Path) -> None:
+    without_annotations(root)
+    quota = root / QUOTA
+    body = yaml.safe_load(quota.read_text())
+    body["metadata"]["labels"] = {"kustomize.toolkit.fluxcd.io/name": "gpu"}
+    quota.write_text(yaml.safe_dump(body))
+
+    done = run("drift", "out/dev", cwd=root)
+
+    assert done.code == 1
+    assert done.out.count("  metadata.annotations\n") == 3
 
 
 def test_policies_with_errors_are_trouble(tmp_path: Path) -> None:

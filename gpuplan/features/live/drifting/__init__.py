@@ -17,7 +17,7 @@ from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.drifting.added import added_fields
 from gpuplan.features.live.drifting.foreign import opponents
-from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync, planned
+from gpuplan.features.live.drifting.model import ANNOTATIONS, Comparison, Differs, Drift, Drifting, NextSync, planned
 from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes, doubt_of
 from gpuplan.features.live.drifting.objects import compare, leftovers, unread_annotations
 from gpuplan.features.live.drifting.operator import compare_operator
@@ -101,7 +101,7 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
         is_beside = item.written is ABSENT and not item.is_labelled
         (beside if is_beside else synced).append(telling.observed(Differs.NODE, item))
     unread = unread_annotations(plan, dump, shown)
-    left = [drift for drift in synced if drift.next_sync is NextSync.LEAVES or drift.path.startswith(unread)]
+    left = [drift for drift in synced if drift.next_sync is NextSync.LEAVES or _is_of(drift, unread)]
     synced = [drift for drift in synced if drift not in left]
     unjudged = (*compared.unjudged, *platform.unjudged)
     number = len(compared.compared) + count_nodes(plan, dump)
@@ -111,3 +111,12 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
 
 def _sorted(found: Iterable[Drift]) -> tuple[Drift, ...]:
     return tuple(sorted(found, key=lambda drift: (-drift.change_class.rank, drift.title, drift.path)))
+
+
+def _is_of(drift: Drift, starts: Iterable[str]) -> bool:
+    """Whether a difference is in annotations that begin so, and in no others."""
+    keys = drift.written if drift.path == ANNOTATIONS and isinstance(drift.written, Mapping) else ()
+    starts = tuple(starts)
+    if keys:
+        return all(str(key).startswith(starts) for key in keys)
+    return drift.path.startswith(tuple(f'{ANNOTATIONS}["{start}' for start in starts))

@@ -277,7 +277,7 @@ _NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kub
 
 
 def unread_annotations(plan: Plan, dump: Dump, ours: Container[Identity]) -> tuple[str, ...]:
-    """Return the beginnings of paths of annotations that nobody reads: of Argo CD and Flux, if neither syncs them.
+    """Return the beginnings of annotations that nobody reads: of Argo CD and Flux, if neither syncs our objects.
 
     That is so if the policies name no such tool, and no object of ours was applied by it.
     """
@@ -287,7 +287,7 @@ def unread_annotations(plan: Plan, dump: Dump, ours: Container[Identity]) -> tup
         managers = {owner.manager for owner, _ in _entries(item.body)}
         if item.identity in ours and ([*applied_by(item)] or not managers.isdisjoint(APPLIERS)):
             return ()
-    return tuple(f'metadata.annotations["{start}' for start in _NOTES[:2])
+    return _NOTES[:2]
 
 
 def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:

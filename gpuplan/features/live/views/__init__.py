@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
@@ -69,7 +69,8 @@ def notes(drifting: Drifting) -> Iterator[str]:
     told_to = [drift for drift in drifting.left_alone if drift.next_sync is NextSync.LEAVES]
     if unread := [drift for drift in drifting.left_alone if drift not in told_to]:
         objects = count(len({drift.title for drift in unread}), "object")
-        yield f"left alone, since neither syncs: {count(len(unread), 'annotation')} of Argo CD and Flux on {objects}"
+        number = sum(len(drift.written) if isinstance(drift.written, Mapping) else 1 for drift in unread)
+        yield f"left alone, since neither syncs: {count(number, 'annotation')} of Argo CD and Flux on {objects}"
     if told_to:
         paths = Counter(drift.path for drift in told_to)
         told = ", ".join(f"`{path}` of {count(number, 'object')}" for path, number in paths.items())

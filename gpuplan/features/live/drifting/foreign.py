@@ -85,9 +85,9 @@ def _quotas(around: _Around) -> Iterator[Diagnostic]:
         keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
             at, related = item.at / "spec" / "hard" / keys[0], _said_by(tenant)
-            severity = Severity.ERROR if any(_is_tighter(around, item, key) for key in keys) else Severity.WARNING
-            values = {"item": item, "keys": keys, "all": listing(keys), "tenant": tenant}
-            yield report("quota-beside", at, related=related, severity=severity, **values)
+            found = report("quota-beside", at, related=related, item=item, keys=keys, all=listing(keys), tenant=tenant)
+            is_tighter = any(_is_tighter(around, item, key) for key in keys)
+            yield replace(found, finding=replace(found.finding, severity=Severity.ERROR)) if is_tighter else found
 
 
 def _is_tighter(around: _Around, quota: Item, key: str) -> bool:

@@ -17,7 +17,7 @@ from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.drifting.added import added_fields
 from gpuplan.features.live.drifting.foreign import opponents
-from gpuplan.features.live.drifting.model import ANNOTATIONS, Comparison, Differs, Drift, Drifting, NextSync, planned
+from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync, planned
 from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes, doubt_of
 from gpuplan.features.live.drifting.objects import compare, leftovers, unread_annotations
 from gpuplan.features.live.drifting.operator import compare_operator
@@ -93,15 +93,15 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     charts = [applier for applier, folder in telling.folders.items() if chart_of(plan, folder)]
     synced += map(telling.leftover, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
     beside = [
-        telling.observed(Differs.FIELD if item.item else Differs.MISSING, item)
+        telling.observed(Differs.FIELD if item.subject else Differs.MISSING, item)
         for item in compare_operator(plan, dump, shown)
     ]
     beside += (telling.observed(Differs.FIELD, item, identity) for identity, item in added_fields(shown, dump))
     for item in compare_nodes(plan, dump):
         is_beside = item.written is ABSENT and not item.is_labelled
         (beside if is_beside else synced).append(telling.observed(Differs.NODE, item))
-    unread = unread_annotations(plan, dump, shown)
-    left = [drift for drift in synced if drift.next_sync is NextSync.LEAVES or _is_of(drift, unread)]
+    is_unread = unread_annotations(plan, dump, shown)
+    left = [drift for drift in synced if drift.next_sync is NextSync.LEAVES or is_unread(drift.path, drift.written)]
     synced = [drift for drift in synced if drift not in left]
     unjudged = (*compared.unjudged, *platform.unjudged)
     number = len(compared.compared) + count_nodes(plan, dump)
@@ -109,14 +109,5 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     return Comparison(_sorted([*synced, *beside]), _sorted(synced), _sorted(left), unjudged, against, number)
 
 
-def _sorted(found: Iterable[Drift]) -> tuple[Drift, ...]:
-    return tuple(sorted(found, key=lambda drift: (-drift.change_class.rank, drift.title, drift.path)))
-
-
-def _is_of(drift: Drift, starts: Iterable[str]) -> bool:
-    """Whether a difference is in annotations that begin so, and in no others."""
-    keys = drift.written if drift.path == ANNOTATIONS and isinstance(drift.written, Mapping) else ()
-    starts = tuple(starts)
-    if keys:
-        return all(str(key).startswith(starts) for key in keys)
-    return drift.path.startswith(tuple(f'{ANNOTATIONS}["{start}' for start in starts))
+def _sorted(drifts: Iterable[Drift]) -> tuple[Drift, ...]:
+    return tuple(sorted(drifts, key=lambda drift: (-drift.change_class.rank, drift.title, drift.path)))

@@ -35,7 +35,7 @@ def opponents(
 ) -> Iterator[Diagnostic]:
     """Yield findings on what acts against a plan: errors for what stops work or takes away what policies give."""
     around = _Around(plan, dump, {*ours}, written)
-    for check in (_quotas, _limit_ranges, _classes, _nodes, _queues, _configurations, _role_bindings):
+    for check in (_quotas, _defaults, _nodes, _queues, _configurations, _role_bindings):
         yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in check(around))
 
 
@@ -105,16 +105,14 @@ def _is_tighter(around: _Around, quota: Item, key: str) -> bool:
     return ours is None or theirs is None or theirs < ours
 
 
-def _limit_ranges(around: _Around) -> Iterator[Diagnostic]:
+def _defaults(around: _Around) -> Iterator[Diagnostic]:
+    """Objects of others that give something to pods that ask for nothing."""
     for item in around.others("", "LimitRange"):
         tenant = around.tenant_of(item.namespace)
         for index, limit in enumerate(map(mapping, sequence(inside(item.body, "spec").get("limits")))):
             for field, key, effect in limited_gpus(limit, is_whole=True) if tenant else ():
                 at = item.at / "spec" / "limits" / index / field / key
                 yield report("gpus-in-limits", at, item=item, key=key, effect=effect, tenant=tenant)
-
-
-def _classes(around: _Around) -> Iterator[Diagnostic]:
     for item in around.others("scheduling.k8s.io", "PriorityClass"):
         if item.body.get("globalDefault") is True:
             yield report("class-for-everybody", item.at / "globalDefault", item=item)
@@ -141,8 +139,15 @@ def _nodes(around: _Around) -> Iterator[Diagnostic]:
                     shown = shown if isinstance(value, str) else ""
                     yield report("label-by-another-rule", at, related=related, item=item, key=key, value=shown)
     live = read_machines(around.dump).live
-    nodes = [item for item in around.dump.of_kind("", "Node") if item.name in live]
-    homeless = [item for item in nodes if _is_homeless(around.plan, item)]
+    homeless = [
+        item
+        for item in around.dump.of_kind("", "Node")
+        if item.name in live
+        and POOL_LABEL not in item.labels
+        and home_of(around.plan, item) is None
+        # Others have their GPUs for virtual machines.
+        and item.labels.get("nvidia.com/gpu.workload.config", "container") == "container"
+    ]
     if homeless and around.plan.pools:
         names = listing([f"`{item.name}`" for item in homeless])
         called = count(len(homeless), "node")
@@ -153,12 +158,6 @@ def _nodes(around: _Around) -> Iterator[Diagnostic]:
         if item.name != name:
             at, related = item.at / "metadata" / "name", (Label(operator.at, f"the policy is about `{name}`"),)
             yield report("second-cluster-policy", at, related=related, item=item, name=name)
-
-
-def _is_homeless(plan: Plan, node: Item) -> bool:
-    """Whether a node is in no pool, says no pool itself, and has its GPUs for pods: not for virtual machines."""
-    is_for_pods = node.labels.get("nvidia.com/gpu.workload.config", "container") == "container"
-    return is_for_pods and POOL_LABEL not in node.labels and home_of(plan, node) is None
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------

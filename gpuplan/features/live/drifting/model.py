@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.disturbance import ChangeClass
@@ -193,9 +193,6 @@ class Drift(NamedTuple):
     sources: tuple[Source, ...] = ()
     owner: Owner | None = None
     note: str = ""
-
-
-ANNOTATIONS: Final = "metadata.annotations"
 
 
 class Drifting(Value):

@@ -24,7 +24,7 @@ from gpuplan.compiler.planning.discovered import (
     mig_resource,
 )
 from gpuplan.compiler.planning.node_patterns import has_node
-from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Mig, Mps, Plan, Pool, Shares
+from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Mig, Mps, Plan, Pool
 from gpuplan.compiler.planning.pools import ALL_DISABLED, shown_products
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, Effect, MigStrategy, NodeLabels
@@ -150,7 +150,10 @@ def _differences(plan: Plan, part: Pool, node: Item) -> Iterator[Observed]:
             yield _of(node, (*_LABELS, key), value, live, links, note, is_labelled=True)
     yield from _taints(part, node)
     yield from _discovered(part, node)
-    yield from _switched_off(plan, part, node)
+    for operand in operands_of(plan, part):  # which labels keep off a node (`gpuStateLabels` in its `controllers`)
+        key = f"{DEPLOY_LABELS}{operand.label}"
+        if node.labels.get(key) == "false" and key not in part.labels:
+            yield _of(node, (*_LABELS, key), ABSENT, "false", operand.links, operand.effect)
     state = node.labels.get(MIG_STATE_LABEL, _SUCCESS)
     if MIG_CONFIG_LABEL in part.labels and state != _SUCCESS:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
@@ -225,22 +228,11 @@ def _shared(part: Pool) -> Mapping[str, int]:
     if not isinstance(part.sharing, Mig):
         return {GPU_RESOURCE: stated[0].number if stated else 0}
     profiles = dict.fromkeys(name for entry in part.sharing.layout.entries for name in entry.instances)
-    divided = {name: found.number if (found := _find(part.sharing, name)) else 0 for name in profiles}
+    turns = part.sharing.time_slicing
+    divided = {name: found.number if turns and (found := turns.find(name)) else 0 for name in profiles}
     if part.sharing.spec.strategy is MigStrategy.SINGLE:
         return {GPU_RESOURCE: max(divided.values(), default=0)}
     return {GPU_RESOURCE: 0, **{mig_resource(name): shares for name, shares in divided.items()}}
-
-
-def _find(sharing: Mig, profile: str) -> Shares | None:
-    return sharing.time_slicing.find(profile) if sharing.time_slicing else None
-
-
-def _switched_off(plan: Plan, part: Pool, node: Item) -> Iterator[Observed]:
-    """Labels that keep an operand of the GPU Operator off a node (`gpuStateLabels` in its `controllers`)."""
-    for operand in operands_of(plan, part):
-        key = f"{DEPLOY_LABELS}{operand.label}"
-        if node.labels.get(key) == "false" and key not in part.labels:
-            yield _of(node, (*_LABELS, key), ABSENT, "false", operand.links, operand.effect)
 
 
 def _units(part: Pool, node: Item) -> Iterator[Observed]:

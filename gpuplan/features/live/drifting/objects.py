@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
@@ -143,14 +143,14 @@ kubernetes/kubernetes.)
 
 
 class Observed(NamedTuple):
-    """Something that is not as the policies have it, beyond the fields that are written; ``item`` is None if absent.
+    """Something that is not as the policies have it, beyond the fields that are written; ``subject`` is None if absent.
 
     ``links`` are the places of the policy that say it. Whatever labels nodes sets again what ``is_labelled``, a sync of
     a chart's ``folder`` what the chart sets, and each sync what ``is_whole``: a part of what is applied as a whole.
     """
 
     title: str
-    item: Item | None
+    subject: Item | None
     route: Path
     written: object
     live: object
@@ -276,18 +276,23 @@ _NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kub
 """Beginnings of the labels and annotations that they add themselves."""
 
 
-def unread_annotations(plan: Plan, dump: Dump, ours: Container[Identity]) -> tuple[str, ...]:
-    """Return the beginnings of annotations that nobody reads: of Argo CD and Flux, if neither syncs our objects.
+def unread_annotations(plan: Plan, dump: Dump, ours: Container[Identity]) -> Callable[[str, object], bool]:
+    """Return whether a path, with what is written there, is annotations of Argo CD and Flux that neither reads.
 
     That is so if the policies name no such tool, and no object of ours was applied by it.
     """
-    if plan.cluster.argocd or plan.cluster.flux:
-        return ()
-    for item in dump.objects:
-        managers = {owner.manager for owner, _ in _entries(item.body)}
-        if item.identity in ours and ([*applied_by(item)] or not managers.isdisjoint(APPLIERS)):
-            return ()
-    return _NOTES[:2]
+    is_synced = bool(plan.cluster.argocd or plan.cluster.flux) or any(
+        [*applied_by(item)] or any(owner.manager in APPLIERS for owner, _ in _entries(item.body))
+        for item in dump.objects
+        if item.identity in ours
+    )
+    starts, annotations = _NOTES[:2], "metadata.annotations"
+
+    def is_unread(path: str, written: object) -> bool:
+        inner = mapping(written) if path == annotations else (path.removeprefix(f'{annotations}["'),)
+        return path.startswith(annotations) and not is_synced and all(str(key).startswith(starts) for key in inner)
+
+    return is_unread
 
 
 def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:

@@ -129,45 +129,45 @@ class Telling:
             note="it was left for what names it, and nothing does any more" if leftover.is_kept else "",
         )
 
-    def observed(self, differs: Differs, found: Observed, identity: Identity | None = None) -> Drift:
+    def observed(self, differs: Differs, seen: Observed, identity: Identity | None = None) -> Drift:
         """Report something that differs beyond the fields that are written: of an object of ours, or of others."""
         one = self.platform.objects.get(identity) if identity else None
         labels = self.plan.cluster.spec.node_labels
-        change_class, links = ChangeClass.NONE, once(written(found.links))
-        if found.is_labelled and found.route[0] == "spec":
+        change_class, links = ChangeClass.NONE, once(written(seen.links))
+        if seen.is_labelled and seen.route[0] == "spec":
             change_class = ChangeClass.TAINT
-        elif found.is_labelled:
-            key, values = str(found.route[-1]), (found.live, found.written)
+        elif seen.is_labelled:
+            key, values = str(seen.route[-1]), (seen.live, seen.written)
             change_class = class_of_labels(*({} if value is ABSENT else {key: value} for value in values))
         elif one and identity:
-            added = Difference(found.route, found.route, ABSENT, found.live)
+            added = Difference(seen.route, seen.route, ABSENT, seen.live)
             change_class = self._class_of(identity, with_left(one.body, [added]), one.body)
             links = once(trace_artifact(self.plan, one.path, one.artifact).whole) if one.artifact else ()
         applier, next_sync = None, NextSync.NOTHING
-        if found.is_labelled and labels is NodeLabels.NFD:
+        if seen.is_labelled and labels is NodeLabels.NFD:
             next_sync = NextSync.RELABELS
-        elif found.is_whole and one:
+        elif seen.is_whole and one:
             applier = self._applier(one)
-        elif found.folder and chart_of(self.plan, found.folder):
-            applier = find_applier(self.plan, found.folder)
+        elif seen.folder and chart_of(self.plan, seen.folder):
+            applier = find_applier(self.plan, seen.folder)
         if applier:
             next_sync = NextSync.CREATES if differs is Differs.MISSING else NextSync.OVERWRITES
         return Drift(
             self.plan.cluster.name,
             differs,
-            found.title,
-            path=spelled(found.route),
-            written=_plain(found.written),
-            live=_plain(found.live),
-            is_written=found.written is not ABSENT,
-            has_live=found.live is not ABSENT,
-            dump=found.item.file if found.item else "",
+            seen.title,
+            path=spelled(seen.route),
+            written=_plain(seen.written),
+            live=_plain(seen.live),
+            is_written=seen.written is not ABSENT,
+            has_live=seen.live is not ABSENT,
+            dump=seen.subject.file if seen.subject else "",
             sources=tuple(self._places.source(link, is_of_object=one is not None) for link in links),
-            owner=find_owner(found.item.body, found.route) if found.item else None,
+            owner=find_owner(seen.subject.body, seen.route) if seen.subject else None,
             next_sync=next_sync,
             applier=applier,
             change_class=change_class,
-            note=found.note,
+            note=seen.note,
         )
 
     def _class_of(

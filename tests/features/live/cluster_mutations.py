@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from gpuplan.compiler.planning.plan import Plan
-from tests.features.live.dumps import Body, an_object, kueues_configuration
+from tests.features.live.dumps import KINDS, Body, an_object, kueues_configuration
 
 
 class Named(NamedTuple):
@@ -631,6 +631,14 @@ def a_kind_that_kueue_does_not_know(world: World) -> Named:
     world.any("Job")
     configuration(world, frameworks=["pod", "deployment", "statefulset"])
     return Named("ConfigMap `kueue-manager-config`", "`batch/job`", is_mine=False, against="error")
+
+
+@change
+def no_pods_in_queues(world: World) -> Named:
+    found = world.any("ConfigMap", where=lambda body: body["metadata"]["name"] == "kueue-manager-config")
+    world.drop(found)
+    world.add(kueues_configuration([name for name in KINDS if name != "pod"]))
+    return Named("ConfigMap `kueue-manager-config`", "`pod`", is_mine=False, against="warning")
 
 
 @change

@@ -136,6 +136,10 @@ AGAINST = {
         "ClusterQueue `theirs` hands out flavor `a100-mixed`, which is a pool's",
     ),
     "kinds that Kueue does not know": ([kueues_configuration(["pod", "deployment"])], LACKING),
+    "kinds that nobody has yet": (
+        [kueues_configuration(["batch/job", "deployment"])],
+        "ConfigMap `kueue-manager-config` in namespace `kueue-system` lacks `pod`, which gpuplan's Configuration has",
+    ),
     "Kueue suspends everything": (
         [kueues_configuration(KINDS, manageJobsWithoutQueueName=True)],
         "ConfigMap `kueue-manager-config` in namespace `kueue-system` has Kueue suspend work that names no queue",
@@ -201,6 +205,7 @@ WARNINGS = {
     "a queue for a tenant",
     "a queue for everybody",
     "a way around the queue",
+    "kinds that nobody has yet",
     "all rights",
     "nodes in no pool",
     "the right to write quotas",

@@ -225,9 +225,11 @@ def _configurations(around: _Around) -> Iterator[Diagnostic]:
     for item, at, body in kueue_configurations(around.dump):
         listed = value_at(body, ("integrations", "frameworks"))
         known = sequence(listed) if listed is not None else ("batch/job",)
-        for name, kind in used.items():
-            if name not in known:
-                yield report("kind-without-queue", at, item=item, name=name, kind=kind)
+        lacking = [name for name in of.values() if name not in known]
+        for name in filter(used.get, lacking):
+            yield report("kind-without-queue", at, item=item, name=name, kind=used[name])
+        if rest := [name for name in lacking if name not in used]:
+            yield report("kinds-unknown", at, item=item, names=listing([f"`{name}`" for name in rest]))
         if body.get("manageJobsWithoutQueueName") is True and not is_meant:
             yield report("jobs-without-queue", at, item=item)
 

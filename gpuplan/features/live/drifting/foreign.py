@@ -149,7 +149,7 @@ def _nodes(around: _Around) -> Iterator[Diagnostic]:
         and item.labels.get("nvidia.com/gpu.workload.config", "container") == "container"
     ]
     if homeless and around.plan.pools:
-        names = listing([f"`{item.name}`" for item in homeless])
+        names = listing([item.name for item in homeless])
         called = count(len(homeless), "node")
         verb = "is" if len(homeless) == 1 else "are"
         yield report("node-in-no-pool", homeless[0].at / "metadata" / "name", called=called, verb=verb, names=names)
@@ -229,7 +229,7 @@ def _configurations(around: _Around) -> Iterator[Diagnostic]:
         for name in filter(used.get, lacking):
             yield report("kind-without-queue", at, item=item, name=name, kind=used[name])
         if rest := [name for name in lacking if name not in used]:
-            yield report("kinds-unknown", at, item=item, names=listing([f"`{name}`" for name in rest]))
+            yield report("kinds-unknown", at, item=item, names=listing(rest))
         if body.get("manageJobsWithoutQueueName") is True and not is_meant:
             yield report("jobs-without-queue", at, item=item)
 

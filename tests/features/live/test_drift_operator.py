@@ -45,6 +45,7 @@ def test_an_operand_that_is_off(section: str) -> None:
     assert found.sources
     assert found.next_sync is NextSync.OVERWRITES  # Argo CD applies the chart
     assert found.applier is not None
+    assert found.change_class.value == ("repartition" if section == "driver" else "plugin-restart")
 
 
 @pytest.mark.parametrize("section", [*OFF, "dcgm", "vgpuManager"])

@@ -143,6 +143,11 @@ class Telling:
             added = Difference(seen.route, seen.route, ABSENT, seen.live)
             change_class = self._class_of(identity, with_left(one.body, [added]), one.body)
             links = once(trace_artifact(self.plan, one.path, one.artifact).whole) if one.artifact else ()
+        elif seen.subject and isinstance(seen.live, bool):  # an operand is on or off
+            base = {key: seen.subject.body.get(key) for key in ("apiVersion", "kind", "metadata")}
+            routes = (Difference(seen.route, seen.route, ABSENT, value) for value in (seen.live, seen.written))
+            before, after = (with_left(base, [route]) for route in routes)
+            change_class = self._class_of(seen.subject.identity, before, after, seen.folder)
         applier, next_sync = None, NextSync.NOTHING
         if seen.is_labelled and labels is NodeLabels.NFD:
             next_sync = NextSync.RELABELS

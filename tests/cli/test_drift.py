@@ -186,11 +186,18 @@ def test_annotations_that_nobody_reads_are_one_line(root: Path) -> None:
     assert {item["object"].partition(" ")[0] for item in body["left_alone"]} == {"Namespace"}
 
 
-def test_annotations_that_somebody_reads_differ(root: Path) -> None:
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"labels": {"kustomize.toolkit.fluxcd.io/name": "gpu"}},
+        {"managedFields": [{"manager": "argocd-controller", "operation": "Apply", "fieldsV1": {}}]},
+    ],
+)
+def test_annotations_that_somebody_reads_differ(root: Path, mark: dict[str, object]) -> None:
     without_annotations(root)
     quota = root / QUOTA
     body = yaml.safe_load(quota.read_text())
-    body["metadata"]["labels"] = {"kustomize.toolkit.fluxcd.io/name": "gpu"}
+    body["metadata"] |= mark
     quota.write_text(yaml.safe_dump(body))
 
     done = run("drift", "out/dev", cwd=root)

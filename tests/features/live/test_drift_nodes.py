@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpuplan.compiler.base.disturbance import ChangeClass
@@ -88,6 +90,7 @@ def test_another_board() -> None:
     [
         (MIXED, "nvidia.com/gpu.product", f"{A100}-SHARED", A100),
         (MIXED, "nvidia.com/gpu.product", f"{A100}-MIG-1g.10gb", A100),
+        (MIXED, "nvidia.com/gpu.replicas", "4", "1"),
         (MIXED, "nvidia.com/mig-3g.40gb.replicas", "2", "1"),
         (SHARED, "nvidia.com/gpu.replicas", "1", "3"),
         (SHARED, "nvidia.com/gpu.sharing-strategy", "mps", "time-slicing"),
@@ -134,16 +137,25 @@ def test_a_taint_that_pods_of_the_pool_do_not_tolerate(effect: str) -> None:
         {"key": "theirs", "effect": "PreferNoSchedule"},
         {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
         {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
-        {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
     ],
 )
 def test_taints_that_pass_or_keep_nobody_off(taint: dict[str, str]) -> None:
     bodies = nodes(example("prod"))
-    node = find(bodies, "Node", MIXED)
-    node["metadata"]["labels"]["cloud.google.com/gke-accelerator"] = "nvidia-tesla-a100"
-    node["spec"]["taints"].append(taint)
+    find(bodies, "Node", MIXED)["spec"]["taints"].append(taint)
 
     assert drifts(bodies) == ()
+
+
+def test_pods_tolerate_the_taint_of_gke_itself() -> None:
+    plan = example("prod")
+    plan = replace(plan, pools=tuple(pool._replace(taints=()) for pool in plan.pools))
+    bodies = nodes(plan)
+    node = find(bodies, "Node", MIXED)
+    node["spec"]["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+
+    assert [found.path for found in compare_with(plan, dump_of(bodies)).drifts] == ["spec.taints"]
+    node["metadata"]["labels"]["cloud.google.com/gke-accelerator"] = "nvidia-tesla-a100"
+    assert compare_with(plan, dump_of(bodies)).drifts == ()
 
 
 @pytest.mark.parametrize("operand", ["device-plugin", "operands", "gpu-feature-discovery", "mig-manager", "driver"])

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
 from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
-from gpuplan.compiler.documents.printed import is_cut_off, objects_in, read_printed
+from gpuplan.compiler.documents.printed import is_cut_off, is_list, objects_in, read_printed
 from gpuplan.compiler.manifests import Identity, identity_of, parse_quantity
 from gpuplan.features.live.findings import report
 
@@ -103,12 +103,13 @@ class Dump(Value):
     """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
 
     Secrets are none of them: they are dropped as they are read. ``empty`` are the files that hold no values, or a text
-    alone, such as what kubectl tells a person.
+    alone, such as what kubectl tells a person. ``lists`` are the files with a List, which may hold nothing.
     """
 
     objects: tuple[Item, ...] = ()
     others: tuple[Document, ...] = ()
     empty: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
     def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
         return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
@@ -130,6 +131,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
     objects: list[Item] = []
     others: list[Document] = []
     empty: list[str] = []
+    lists: dict[str, None] = {}
     found: list[Diagnostic] = []
     for name, content in files.items():
         documents, unread = read_printed(name, content)
@@ -146,6 +148,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
                 found.append(report("list-cut-off", printed.at))
                 continue
             if "kind" in body and "apiVersion" in body:
+                lists |= dict.fromkeys([name] if is_list(body) else ())
                 bodies = ((one.at, mapping(one.data)) for one in objects_in(printed))
                 objects += [
                     Item(at, inner) for at, inner in bodies if (inner.get("apiVersion"), inner.get("kind")) != _SECRET
@@ -153,7 +156,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             elif printed.document is not None and body:
                 others.append(printed.document)
     chosen, twice = _once(objects)
-    return Dump(chosen, tuple(others), tuple(empty)), (*found, *twice)
+    return Dump(chosen, tuple(others), tuple(empty), tuple(lists)), (*found, *twice)
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:

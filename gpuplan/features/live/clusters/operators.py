@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator.settings import NFD, NODE_RELABELING, ConfigMapNames, helm_values, is_reboot
-from gpuplan.compiler.base.diagnostics import Origin, field_path
+from gpuplan.compiler.base.diagnostics import Origin, Path, field_path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -328,18 +328,35 @@ def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
                 yield text(source.get("targetRevision")), text(part(spec, "destination", "namespace"))
 
 
+def releases(dump: Dump) -> Iterator[tuple[Item, Path, str]]:
+    """Yield the releases of the operators that run, each with its place: in a Deployment, or in what OLM installed."""
+    labels: Path = ("metadata", "labels")
+    for item in _workloads_of_chart(dump):
+        routes: list[Path] = [(*labels, "app.kubernetes.io/version"), (*labels, "helm.sh/chart")]
+        containers = sequence(part(item.body, "spec", "template", "spec", "containers"))
+        for index, container in enumerate(containers):
+            if "gpu-operator" in text(mapping(container).get("image")):
+                routes.append(("spec", "template", "spec", "containers", index, "image"))
+        found = ((route, _release_in(text(value_at(item.body, route)).rpartition(":")[2])) for route in routes)
+        yield from [(item, *pair) for pair in found if pair[1]][:1]
+    for item in dump.of_kind(OLM, "ClusterServiceVersion"):
+        # OLM copies one into every namespace, and keeps the old one until the new one has succeeded.
+        is_copy, phase = _COPY in item.labels, part(item.body, "status", "phase")
+        release = _release_in(item.name) if item.name.startswith(PACKAGE) else ""
+        if release and not is_copy and phase in (None, "Succeeded"):
+            yield item, ("metadata", "name"), release
+
+
+_COPY: Final = "olm.copiedFrom"
+
+
 def _versions(reader: Reader) -> Iterator[object]:
-    for item in _workloads_of_chart(reader):
-        yield item.labels.get("app.kubernetes.io/version")
-        yield item.labels.get("helm.sh/chart")
-        for container in sequence(part(item.body, "spec", "template", "spec", "containers")):
-            image = text(mapping(container).get("image"))
-            yield image.rpartition(":")[2] if "gpu-operator" in image else ""
+    found = [*releases(reader.dump)]
+    yield from (release for item, _, release in found if item.kind == "Deployment")
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
         yield item.labels.get("helm.sh/chart")
         yield item.labels.get("app.kubernetes.io/version")
-    for item in reader.dump.of_kind(OLM, "ClusterServiceVersion"):
-        yield item.name if item.name.startswith(PACKAGE) else ""
+    yield from (release for item, _, release in found if item.kind != "Deployment")
     for item in reader.dump.of_kind(OLM, "Subscription"):
         if part(item.body, "spec", "name") == PACKAGE:
             yield part(item.body, "status", "installedCSV")
@@ -351,9 +368,9 @@ def _versions(reader: Reader) -> Iterator[object]:
         yield chart.get("version") if chart.get("chart") == OPERATORS_CHART else ""
 
 
-def _workloads_of_chart(reader: Reader) -> Sequence[Item]:
+def _workloads_of_chart(dump: Dump) -> Sequence[Item]:
     """Return the operator's own Deployment."""
-    found = reader.dump.of_kind("apps", "Deployment")
+    found = dump.of_kind("apps", "Deployment")
     return [item for item in found if item.name == "gpu-operator"]
 
 
@@ -368,7 +385,7 @@ def _namespace(reader: Reader, installation: Installation) -> str:
     """Where the operator runs, and looks for its files."""
     if installation.policy is not None and (stated := text(part(installation.policy.body, "status", "namespace"))):
         return stated
-    names = [item.namespace for item in _workloads_of_chart(reader)]
+    names = [item.namespace for item in _workloads_of_chart(reader.dump)]
     names += [item.namespace for item in reader.dump.of_kind(OLM, "Subscription") if item.name == PACKAGE]
     names += [namespace for _, namespace in _charts_of_others(reader)]
     for item in reader.dump.of_kind(HELM, "HelmRelease"):

@@ -52,7 +52,7 @@ def simulate(plan: Plan, dump: Dump) -> FirstSync:
     found: dict[Effect, list[Diagnostic]] = {effect: [] for effect in Effect}
     for harm in harms(dump, worlds(plan, dump, platform)):
         found[Effect.STOPS if harm.stops else Effect.TAKES_AWAY].append(harm.diagnostic)
-    drifts = [drift for drift in compare_with(plan, dump).drifts if drift.differs is not Differs.MISSING]
+    drifts = [drift for drift in compare_with(plan, dump).synced if drift.differs is not Differs.MISSING]
     absent = tuple(drift for drift in drifts if drift.differs is Differs.NODE and not drift.path)
     changed: dict[Effect, list[Drift]] = {effect: [] for effect in Effect}
     annotated = set()

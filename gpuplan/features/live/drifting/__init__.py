@@ -69,7 +69,9 @@ def drift(
             f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",
             "`gpuplan import --commands` prints what to collect",
         )
-    report = Report(tidy((*found, *compared.opponents, *warned(dump, plan)), (), needed=()), report.plans, (name,), len(dumps))
+    report = Report(
+        tidy((*found, *compared.opponents, *warned(dump, plan)), (), needed=()), report.plans, (name,), len(dumps)
+    )
     return Drifting(
         report,
         name,

@@ -77,7 +77,7 @@ def _is_mark(drift: Drift) -> bool:
     """Whether a difference is an annotation, or a label that gpuplan alone gives and reads."""
     if drift.path.startswith("metadata.annotations"):
         return True
-    own = ("metadata.labels[\"gpuplan.dev/", "metadata.labels[\"pod-security.kubernetes.io/warn")
+    own = ('metadata.labels["gpuplan.dev/', 'metadata.labels["pod-security.kubernetes.io/warn')
     return drift.path.startswith(own) and not drift.has_live
 
 

@@ -464,7 +464,7 @@ def test_nodes_without_a_label_have_the_default_file() -> None:
     pool = draft(read(node("a", "Tesla-T4", 1), config_map("plugin", {"any": SHARED}), settings), "Pool")
 
     assert pool.spec["sharing"]["timeSlicing"]["replicas"] == 4
-    assert "names" not in pool.spec
+    assert pool.spec["names"] == {"devicePluginConfig": "any"}
 
 
 def test_what_the_device_plugin_ignores_is_told() -> None:
@@ -514,8 +514,8 @@ def test_one_file_divides_whole_gpus_and_mig_devices() -> None:
         "failRequestsGreaterThanOne": False,
     }
     assert whole.spec["sharing"]["timeSlicing"]["replicas"] == 8
-    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "warning"), ("GPU809", "note")]
-    assert "names" not in whole.spec
+    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "note")]
+    assert whole.spec["names"] == mig.spec["names"] == {"devicePluginConfig": "a100"}
 
 
 @pytest.mark.parametrize("rename", [True, False])

@@ -191,6 +191,8 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
         at = installation.policy.at if installation.policy else None
         reader.say("unknown-operator", at, release=newest_release())
     spec = {"install": installation.install.value, "version": version or newest_release()}
+    default = read_operator(reader.dump).default_key
+    has_default = any(default in inside(item.body, "data") for item in reader.dump.of_kind("", "ConfigMap"))
     files = reader.config_map(MIG_PARTED)
     namespace = files.namespace if files else _namespace(reader, installation)
     policy = installation.policy
@@ -204,6 +206,7 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
             "clusterPolicy": (cluster_policy, "gpu-cluster-policy" if is_openshift else "cluster-policy"),
             "clusterPolicyPatch": (ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None, None),
             "devicePluginConfig": (DevicePluginConfig.FIXED.value if is_fixed else None, None),
+            "defaultDevicePluginConfig": (default if default and has_default else None, None),
             "chartRepoURL": (installation.repository or None, NVIDIA_CHARTS),
         }
     )

@@ -125,7 +125,7 @@ class _Reading:
         spec |= {field: value for field, value in given.items() if value}
         sources = [part.source for part in group.claim.parts]
         sources += [machine.source for machine in group.machines[:1] if group.is_claimed]
-        read = [self.sharing.read_by(part) for part in shared]
+        read = [part.key for part in shared]
         sources += [self.sharing.files[key].source for key in read if key in self.sharing.files]
         tell_of_published(group, board, spec, shared[0], self.reports)
         return Draft("Pool", group.pool, spec, tuple(dict.fromkeys(sources)))

@@ -166,6 +166,18 @@ class Configuration(Value):
     method: Method | None
     losses: tuple[Loss, ...]
 
+    @property
+    def body(self) -> dict[str, Any]:
+        """The file, as far as a `Retained` says it."""
+        found: dict[str, Any] = {"version": "v1"}
+        if self.strategy in {strategy.value for strategy in MigStrategy}:
+            found["flags"] = {"migStrategy": self.strategy}
+        if (method := self.method) and method.replicas:
+            fails = {"failRequestsGreaterThanOne": method.fails} if method.kind == "timeSlicing" else {}
+            parts = [{"name": name, "replicas": count} for name, count in method.replicas.items()]
+            found["sharing"] = {method.kind: {"renameByDefault": method.renames, **fails, "resources": parts}}
+        return found
+
     def of_mig(self, profiles: Sequence[str], strategy: str) -> dict[str, Any]:
         """Return the `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
         method = self.method

@@ -182,3 +182,104 @@ def test_labels_wait_for_nothing_without_a_file_of_the_device_plugin(tmp_path: P
     found, _ = imported(tmp_path, WHOLE)
 
     assert not [item for item in found.report.diagnostics if item.code == "GPU809"]
+
+
+# --- One entry of the MIG manager for several models -------------------------------------------------------------
+
+_BOARDS = {"A100-40": ("NVIDIA-A100-SXM4-40GB", "0x20B010DE"), "A100-80": ("NVIDIA-A100-SXM4-80GB", "0x20B210DE")}
+_BOARDS |= {"H100": ("NVIDIA-H100-80GB-HBM3", "0x233010DE"), "A30": ("NVIDIA-A30", "0x20B710DE")}
+
+
+def partitioned(board: str, entry: str, **instances: int) -> Body:
+    """A node with two GPUs of a board that are divided alike; instances are those of one GPU."""
+    per_node = {f"nvidia.com/mig-{name[1:].replace('_', '.')}": 2 * number for name, number in instances.items()}
+    return a_node(f"n-{board.lower()}", _BOARDS[board][0], 2, per_node, group=board.lower(), entry=entry)
+
+
+def resources_by(plan: Plan, entry: str, device: str) -> dict[str, int]:
+    """What mig-parted makes of a node with two GPUs of one board: items for other boards are passed over.
+
+    After `MatchesDeviceFilter` in `api/spec/v1/helpers.go` of NVIDIA/mig-parted: an item without a filter is for all.
+    """
+    [text] = [
+        item.body["data"]["config.yaml"]
+        for _, item in artifacts(plan)
+        if isinstance(item, Manifest) and item.body["metadata"]["name"].startswith("gpuplan-mig-parted")
+    ]
+    found: dict[str, int] = {}
+    for gpu in range(2):
+        for item in yaml.safe_load(text)["mig-configs"][entry]:
+            filters = item.get("device-filter", [device])
+            if device in filters and (item["devices"] == "all" or gpu in item["devices"]):
+                for name, number in item.get("mig-devices", {}).items():
+                    found[f"nvidia.com/mig-{name}"] = found.get(f"nvidia.com/mig-{name}", 0) + number
+    return found
+
+
+def own_entry(*boards: str, **items: Body) -> Body:
+    listed = [{"device-filter": [_BOARDS[board][1]], **item} for board, item in zip(boards, items.values(), strict=True)]
+    text = yaml.safe_dump({"version": "v1", "mig-configs": {"small": listed}})
+    metadata = {"name": "default-mig-parted-config", "namespace": "gpu-operator"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": text}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "more", "nodes"),
+    [
+        pytest.param(
+            "all-balanced",
+            [],
+            {
+                "A100-40": partitioned("A100-40", "all-balanced", p1g_5gb=2, p2g_10gb=1, p3g_20gb=1),
+                "H100": partitioned("H100", "all-balanced", p1g_10gb=2, p2g_20gb=1, p3g_40gb=1),
+            },
+            id="two models",
+        ),
+        pytest.param(
+            "all-balanced",
+            [],
+            {
+                "A100-80": partitioned("A100-80", "all-balanced", p1g_10gb=2, p2g_20gb=1, p3g_40gb=1),
+                "H100": partitioned("H100", "all-balanced", p1g_10gb=2, p2g_20gb=1, p3g_40gb=1),
+                "A30": partitioned("A30", "all-balanced", p1g_6gb=2, p2g_12gb=1),
+            },
+            id="three models, two of them alike",
+        ),
+        pytest.param(
+            "all-1g.10gb",
+            [],
+            {
+                "A100-40": partitioned("A100-40", "all-1g.10gb", p1g_10gb=4),
+                "A100-80": partitioned("A100-80", "all-1g.10gb", p1g_10gb=7),
+            },
+            id="another number of one profile",
+        ),
+        pytest.param(
+            "small",
+            [
+                own_entry(
+                    "A100-40",
+                    "H100",
+                    a={"devices": "all", "mig-enabled": True, "mig-devices": {"1g.5gb": 7}},
+                    b={"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 7}},
+                )
+            ],
+            {
+                "A100-40": partitioned("A100-40", "small", p1g_5gb=7),
+                "H100": partitioned("H100", "small", p1g_10gb=7),
+            },
+            id="an entry of a file",
+        ),
+    ],
+)
+def test_one_entry_for_several_models_keeps_its_name(
+    entry: str, more: list[Body], nodes: Mapping[str, Body], tmp_path: Path
+) -> None:
+    found, plan = imported(tmp_path, *plugin(None), *more, *nodes.values())
+
+    assert found.report.is_valid
+    assert {pool.labels["nvidia.com/mig.config"] for pool in plan.pools} == {entry}
+    for board, node in nodes.items():
+        assert resources_by(plan, entry, _BOARDS[board][1]) == {
+            key: int(number) for key, number in node["status"]["allocatable"].items()
+        }

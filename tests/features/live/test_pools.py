@@ -379,15 +379,15 @@ def test_what_nodes_publish_stands_for_an_entry_that_no_file_has() -> None:
     assert [code for code, _, _ in told(found)] == ["GPU808"]
 
 
-def test_one_name_for_two_models_keeps_it_for_most_nodes() -> None:
+def test_one_name_for_two_models_stays() -> None:
     label = {"nvidia.com/mig.config": "all-1g.10gb"}
 
     found = read(node("a", labels=label), node("b", labels=label), node("c", "NVIDIA-A100-SXM4-40GB", labels=label))
 
     layouts = {item.spec["gpu"]: item.spec for item in found.drafts if item.kind == "MigLayout"}
     assert layouts["A100-80GB"]["configName"] == "all-1g.10gb"
-    assert "configName" not in layouts["A100-40GB"]
-    assert [code for code, _, _ in told(found)] == ["GPU808"]
+    assert layouts["A100-40GB"]["configName"] == "all-1g.10gb"
+    assert told(found) == []
 
 
 def test_mig_devices_that_are_published_as_gpus_are_counted_back() -> None:

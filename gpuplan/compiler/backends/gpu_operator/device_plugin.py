@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
@@ -88,7 +87,7 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy, file: Mapping[str, Any]) ->
     route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
     yield (*route, "renameByDefault"), copied(slicing.at / "rename")
     yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
-    shared, named = shared_resources(pool), [item["name"] for item in value_at(file, (*route, "resources")) or ()]
+    shared, named = shared_resources(pool), [item["name"] for item in file["sharing"][route[1]]["resources"]]
     for index, resource in enumerate(named):
         if (shares := shared.get(resource)) is None:
             continue  # another pool's

@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.faults import mig_errors
 from gpuplan.compiler.checks.wording import gpu_numbers
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, is_of_mig_devices, mig_resource
-from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
+from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout
 from gpuplan.compiler.planning.pools import ALL_DISABLED
@@ -334,26 +334,16 @@ class Layouts:
         self._used = {use.entry for use in uses}
         self._models = list(dict.fromkeys(use.gpu.id for use in uses))
         self._meanings: dict[tuple[str, str], _Meaning | None] = {}
-        ranked = sorted(uses, key=lambda use: (-use.nodes, use.pool))
-        self._keeper: dict[str, str] = {}
-        for use in ranked:
-            meaning = self._meaning(use)
-            if meaning and meaning.keeps_name:
-                self._keeper.setdefault(use.entry, self._hash(meaning, use))
 
     def mig_of(self, use: Use) -> dict[str, Any] | None:
         """Return a pool's reference to its layout, or None if nothing says how its GPUs are divided."""
         meaning = self._meaning(use)
         if meaning is None:
             return None
-        keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
-        if not keeps:
-            at = self._entries[use.entry].at if use.entry in self._entries else use.at
-            self._reports.say("one-name-for-several-divisions", at, f"Pool {use.pool}", use=use)
         key = f"{use.entry} {use.gpu.id}"
         if key not in self._written:
             name = self._written[key] = self._free(policy_name(use.entry), use.gpu)
-            kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
+            kept = {"configName": use.entry} if meaning.keeps_name else {}
             spec = {"gpu": use.gpu.id, **kept, **meaning.spec}
             self._drafts[name] = Draft("MigLayout", name, spec, (meaning.source,))
         return {"layout": self._written[key]}
@@ -439,9 +429,6 @@ class Layouts:
             self._reports.say("entry-in-no-file", use.at, f"Pool {use.pool}", label=label, use=use)
         file = use.at.locate().file.path
         return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
-
-    def _hash(self, meaning: _Meaning, use: Use) -> str:
-        return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
 
     # --- Drafts ---
 

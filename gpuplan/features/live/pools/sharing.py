@@ -282,7 +282,8 @@ class Keys:
                     self.reports.say("undivided-resources", at, *named, key=key, resources=resources)
             elif not file.owner.startswith(device_plugin.CONFIG_MAP):
                 unused.append(file)
-        new = [found.pool for found in self.groups if not found.is_claimed and found.pool not in self._kept]
+        stays = {*self._kept, *(pool for pool, shared in self.shared.items() if shared[0].key == pool)}
+        new = [found.pool for found in self.groups if not found.is_claimed and found.pool not in stays]
         if new and self._has_labels_in_use:
             at, pools = self.sharing.operator.settings[0].at, joined([f"`{pool}`" for pool in new])
             self.reports.say("file-after-label", at, *(f"Pool {pool}" for pool in new), pools=pools, first=new[0])

@@ -472,7 +472,9 @@ def entry_of_two_layouts(plan: Plan) -> Iterator[Finding]:
                 f"`{layout.config_name}` names the entry of {other.name}, which divides GPUs otherwise",
                 label="one name for two divisions",
                 related=(Label(other.layout.at, f"{other.name} has the name, too"),),
-                notes=(f"no PCI id tells boards of {models[0]} and {models[1]} apart",) if models[0] != models[1] else (),
+                notes=(f"no PCI id tells boards of {models[0]} and {models[1]} apart",)
+                if models[0] != models[1]
+                else (),
                 help="leave `configName` out here: the nodes get another label, and their GPUs stay as they are",
             )
 

@@ -21,6 +21,8 @@ from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
 from gpuplan.compiler.pipeline.writing import create_all, merge_patch
+from gpuplan.compiler.planning.gpus import resolve_gpu
+from gpuplan.compiler.policy import models, parse
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.compiler.policy.names import CLUSTER
 from gpuplan.features.live import clusters, pools, priorities, teams, work
@@ -31,13 +33,14 @@ from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletio
 from gpuplan.features.live.drifting import Drift, compare_with
 from gpuplan.features.live.dump import Dump, Item, read_dump
 from gpuplan.features.live.findings import report
+from gpuplan.features.live.pools.grouping import Own
 from gpuplan.features.live.rules import NOT_READ
 from gpuplan.features.live.teams.projects import has_orgs
 
 
-def platform(dump: Dump, cluster: str) -> Found:
+def platform(dump: Dump, cluster: str, models: Sequence[Own] = ()) -> Found:
     """Return drafts of the cluster, its pools, and what these name: layouts, models and priority classes."""
-    return clusters.read(dump, cluster) + pools.read(dump) + priorities.read(dump)
+    return clusters.read(dump, cluster) + pools.read(dump, models) + priorities.read(dump)
 
 
 def has_known(dump: Dump) -> bool:
@@ -148,7 +151,7 @@ def adopt(
     if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
         raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
     known = _Known(root, name)
-    made = Found(diagnostics=found) + platform(dump, name)
+    made = Found(diagnostics=found) + platform(dump, name, known.models)
     for stage in (teams.read, work.read):
         for plan in known.with_drafts(made.drafts).plans:
             made += stage(dump, plan)
@@ -197,6 +200,13 @@ class _Known:
         elif has_folder(self.tree, base):
             documents = read_folder(self.tree, base)[0]
         self.documents = {(item.kind, item.name): item for item in documents}
+
+    @property
+    def models(self) -> tuple[Own, ...]:
+        """The GPU models that the repository describes."""
+        parsed = [parse(item) for (kind, _), item in self.documents.items() if kind == "Gpu"]
+        found = [(item.document, item.policy) for item in parsed if isinstance(item.policy, models.Gpu)]
+        return tuple(Own(resolve_gpu(item.origin / "spec", policy).gpu, _says(item)) for item, policy in found)
 
     def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
         """Return the drafts as a repository of their own."""

@@ -217,7 +217,9 @@ def resources_by(plan: Plan, entry: str, device: str) -> dict[str, int]:
 
 
 def own_entry(*boards: str, **items: Body) -> Body:
-    listed = [{"device-filter": [_BOARDS[board][1]], **item} for board, item in zip(boards, items.values(), strict=True)]
+    listed = [
+        {"device-filter": [_BOARDS[board][1]], **item} for board, item in zip(boards, items.values(), strict=True)
+    ]
     text = yaml.safe_dump({"version": "v1", "mig-configs": {"small": listed}})
     metadata = {"name": "default-mig-parted-config", "namespace": "gpu-operator"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": text}}
@@ -264,10 +266,7 @@ def own_entry(*boards: str, **items: Body) -> Body:
                     b={"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 7}},
                 )
             ],
-            {
-                "A100-40": partitioned("A100-40", "small", p1g_5gb=7),
-                "H100": partitioned("H100", "small", p1g_10gb=7),
-            },
+            {"A100-40": partitioned("A100-40", "small", p1g_5gb=7), "H100": partitioned("H100", "small", p1g_10gb=7)},
             id="an entry of a file",
         ),
     ],

@@ -159,13 +159,17 @@ def test_a_model_that_the_catalog_lacks_is_described_by_its_nodes() -> None:
 
 
 def test_a_model_without_a_pci_id_says_what_to_add() -> None:
-    found = read(node("a", "NVIDIA-GeForce-RTX-3090", 4, labels={"nvidia.com/gpu.memory": "24576"}))
+    labels = {"nvidia.com/gpu.memory": "24576"}
+    labels |= {"nvidia.com/gpu.compute.major": "12", "nvidia.com/gpu.compute.minor": "1"}
 
-    [(code, _, message)] = told(found)
-    assert code == "GPU810"
-    assert "do not say all of its GPU model" in message
-    assert "lspci -nn -d 10de:" in found.diagnostics[0].finding.help
+    found = read(node("a", "NVIDIA-RTX-Unheard-Of", 4, labels=labels))
+
+    [(code, severity, message)] = told(found)
+    assert (code, severity) == ("GPU810", "note")
+    assert message == "nothing says the PCI id of the board of node `a`, which the catalog lacks"
+    assert 'add `pci: ["10de:2230"]` to the `spec`' in found.diagnostics[0].finding.help
     assert draft(found, "Gpu").remarks == (message,)
+    assert draft(found, "Pool").spec["nodes"]["gpusPerNode"] == 4
 
 
 def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gpuplan.compiler.base.plain import inside, mapping, sequence
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
@@ -87,7 +88,8 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy, file: Mapping[str, Any]) ->
     route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
     yield (*route, "renameByDefault"), copied(slicing.at / "rename")
     yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
-    shared, named = shared_resources(pool), [item["name"] for item in file["sharing"][route[1]]["resources"]]
+    shared = shared_resources(pool)
+    named = [str(item["name"]) for item in map(mapping, sequence(inside(file, *route).get("resources")))]
     for index, resource in enumerate(named):
         if (shares := shared.get(resource)) is None:
             continue  # another pool's

@@ -195,7 +195,10 @@ def _by_name(body: Mapping[str, object]) -> dict[str, _Division]:
 def _of_layout(layout: Layout) -> _Division:
     made = [{name for name, count in entry.instances.items() if count > 0} for entry in layout.entries]
     return _Division(
-        tuple((layout.gpu.id, entry.mig_enabled, frozenset(names)) for entry, names in zip(layout.entries, made, strict=True))
+        tuple(
+            (layout.gpu.id, entry.mig_enabled, frozenset(names))
+            for entry, names in zip(layout.entries, made, strict=True)
+        )
     )
 
 

@@ -29,7 +29,7 @@ from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
-from gpuplan.features.live.pools.grouping import Board, Group, board_of, group, unknown_models
+from gpuplan.features.live.pools.grouping import Board, Group, Own, board_of, group, unknown_models
 from gpuplan.features.live.pools.layouts import published_by, read_entries
 from gpuplan.features.live.pools.nodes import Machine, read_claims, read_machines
 from gpuplan.features.live.pools.sharing import Keys, Shared, Sharing
@@ -38,15 +38,15 @@ from gpuplan.features.live.pools.surroundings import Surroundings, read_disrupti
 Spec = dict[str, Any]
 
 
-def read(dump: Dump) -> Found:
-    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
-    return _Reading(dump).drafts()
+def read(dump: Dump, own: Sequence[Own] = ()) -> Found:
+    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`; ``own`` are models that the repository describes."""
+    return _Reading(dump, own).drafts()
 
 
 class _Reading:
     """The parts of a dump that are read first, and the drafts that are made of them."""
 
-    def __init__(self, dump: Dump) -> None:
+    def __init__(self, dump: Dump, own: Sequence[Own]) -> None:
         self.dump, self.reports = dump, Reports()
         operator, machines = read_operator(dump), read_machines(dump)
         live = tuple(machines.live.values())
@@ -56,7 +56,11 @@ class _Reading:
         flavors = self.surroundings.flavors_of_nodes
         groups = group(claims, live, flavors, are_labelled_by_others=is_external)
         self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
-        self.boards = {found.pool: board_of(found) for found in self.groups}
+        boards = {found.pool: board_of(found, own) for found in self.groups}
+        self.models = unknown_models(self.groups, boards, own, self.reports)
+        lacking = {pool for pool, board in boards.items() if board and board.name in self.models.lacking}
+        self.groups = tuple(found for found in self.groups if found.pool not in lacking)
+        self.boards = {found.pool: boards[found.pool] for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
         entries, problems = read_entries(read_files(dump, operator, MIG_MANAGER, self.reports))
         problems += tuple((entry.file, found) for entry in entries.values() for found in entry.problems)
@@ -78,13 +82,7 @@ class _Reading:
             until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
             spec = {"nodes": {"pool": pool, **chosen, **excepted, "labels": dict(part.labels)}, "until": until}
             kept.append(Draft("Retained", name, spec, (part.source,)))
-        drafts = [
-            *unknown_models(self.groups, self.boards, self.reports),
-            *self.sharing.layouts.rest(),
-            *filter(None, pools),
-            *keys.retained(),
-            *kept,
-        ]
+        drafts = [*self.models.drafts, *self.sharing.layouts.rest(), *filter(None, pools), *keys.retained(), *kept]
         taken: set[str] = set()
         for index, draft in enumerate(drafts):  # keys and entries that differ may become one name
             names = chain((draft.name,), (f"{draft.name}-{number}" for number in numbers(2)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.discovered import NODE_POOL_LABELS, bare_product, is_of_mig_devices, unshared_product
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
@@ -126,13 +128,20 @@ def _name(machine: Machine) -> str:
 
 
 class Board(NamedTuple):
-    """A pool's model by its name; ``gpu`` is None where the catalog lacks it."""
+    """A pool's model by its name; ``gpu`` is None where the catalog and the policies lack it."""
 
     name: str
     gpu: Gpu | None
 
 
-def board_of(group: Group) -> Board | None:
+class Own(NamedTuple):
+    """A model that a document of the repository describes, and the document's spec."""
+
+    gpu: Gpu
+    spec: Mapping[str, object]
+
+
+def board_of(group: Group, own: Sequence[Own] = ()) -> Board | None:
     """Return the model that the table names, or most nodes have."""
     stated = next(filter(None, (part.gpu for part in group.claim.parts)), "")
     if gpu := load().find(stated):
@@ -140,17 +149,29 @@ def board_of(group: Group) -> Board | None:
     products = Counter(bare_product(machine.product) for machine in group.machines if machine.product)
     devices = frozenset(device for machine in group.machines for device in machine.devices)
     for product, _ in products.most_common(1):
-        gpu = find_by_product(product) or find_by_pci(devices)
+        gpu = find_by_product(product, (item.gpu for item in own)) or find_by_pci(devices)
         return Board(gpu.id, gpu) if gpu else Board(stated or gpu_name(product), None)
     if gpu := find_by_pci(devices):
         return Board(gpu.id, gpu)
     return Board(stated, None) if stated else None
 
 
-def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], reports: Reports) -> Iterator[Draft]:
-    """Yield a document for each model that the catalog lacks."""
+class Described(NamedTuple):
+    """Documents of models that the catalog lacks, and the names of those that nothing describes enough."""
+
+    drafts: tuple[Draft, ...]
+    lacking: frozenset[str]
+
+
+def unknown_models(
+    groups: Sequence[Group], boards: Mapping[str, Board | None], own: Sequence[Own], reports: Reports
+) -> Described:
+    """Return a document for each model that the catalog lacks; one that the repository has is as it is there."""
     models = ((boards[found.pool], found) for found in groups)
     unknown = grouped((board.name, found) for board, found in models if board is not None and board.gpu is None)
+    named = {board.name for board in boards.values() if board is not None}
+    drafts = [Draft("Gpu", item.gpu.id, item.spec) for item in own if item.gpu.id in named]
+    lacking: set[str] = set()
     for name, pools in sorted(unknown.items()):
         machines = [machine for found in pools for machine in found.machines]
         whole = [machine for machine in machines if machine.product and not is_of_mig_devices(machine.product)]
@@ -160,12 +181,31 @@ def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], 
         devices |= {device for found in pools for part in found.claim.parts for device in part.devices}
         spec = dict(described(labels, products, devices))
         draft = Draft("Gpu", name, spec, tuple(machine.source for machine in machines[:1]))
-        missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in spec]
+        missing = {field: form for field, form in _FORMS.items() if field not in spec}
         if missing and machines:
-            at, names = machines[0].at / "metadata" / "labels", [f"`{field}`" for field in missing]
-            help_ = f"write {', '.join(names)} into policies/gpus/{name}.yaml"
-            if "pci" in missing:
-                help_ = f"`pci` is what `lspci -nn -d 10de:` prints there; {help_}"
-            fields = " and no ".join(names)
-            reports.say("model-in-part", at, draft.title, fields=fields, first=machines[0], help=help_)
-        yield draft
+            at, fields = machines[0].at / "metadata" / "labels", " and no ".join(f"`{field}`" for field in missing)
+            values = {"first": machines[0], "fields": fields, "file": f"policies/gpus/{name}.yaml"}
+            if set(missing) == {"pci"}:
+                reports.say("model-without-pci", at, draft.title, **values)
+            else:
+                lacking.add(name)
+                spec |= missing
+                written = ", ".join(f"{field}: {_spelt(spec[field])}" for field in _FORMS)
+                pools_ = joined([f"`{found.pool}`" for found in pools])
+                reports.say("model-in-part", at, **values, name=name, spec=written, pools=pools_)
+        if name not in lacking:
+            drafts.append(draft)
+    return Described(tuple(drafts), frozenset(lacking))
+
+
+_FORMS: Final[Mapping[str, object]] = {
+    "memoryMiB": 49140,
+    "computeCapability": "8.6",
+    "products": ["NVIDIA-RTX-A6000"],
+    "pci": ["10de:2230"],
+}
+"""The fields of a `Gpu`, each with a value in the form that it has."""
+
+
+def _spelt(value: object) -> str:
+    return json.dumps(value)

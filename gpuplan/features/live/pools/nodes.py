@@ -13,7 +13,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.catalog import Gpu, Profile, load
+from gpuplan.compiler.catalog import Gpu, Profile, find_board, load
 from gpuplan.compiler.planning.discovered import (
     COMPUTE_MAJOR_LABEL,
     COMPUTE_MINOR_LABEL,
@@ -42,8 +42,11 @@ def _products() -> Mapping[str, str]:
     return {product.label: gpu.id for gpu in load().all() for product in gpu.products}
 
 
-def find_by_product(label: str) -> Gpu | None:
-    return load().find(_products().get(bare_product(label), ""))
+def find_by_product(label: str, own: Iterable[Gpu] = ()) -> Gpu | None:
+    """Return the model of a product label; ``own`` are those of the platform's documents."""
+    product = bare_product(label)
+    found = (gpu for gpu in own if any(known.label == product for known in gpu.products))
+    return next(found, None) or load().find(_products().get(product, ""))
 
 
 def find_by_pci(devices: Iterable[str]) -> Gpu | None:
@@ -97,15 +100,16 @@ def gpu_name(product: str) -> str:
 def described(
     labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
 ) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them."""
+    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them, or else a table of boards."""
+    known = next(filter(None, map(find_board, sorted(set(products)))), {})
     memory = labels.get(MEMORY_LABEL, "")
-    if memory.isdigit():
-        yield "memoryMiB", int(memory)
+    if memory.isdigit() or "memory" in known:
+        yield "memoryMiB", int(memory) if memory.isdigit() else known["memory"]
     major, minor = (labels.get(label, "") for label in (COMPUTE_MAJOR_LABEL, COMPUTE_MINOR_LABEL))
-    if major.isdigit() and minor.isdigit():
-        yield "computeCapability", f"{major}.{minor}"
+    if compute := f"{major}.{minor}" if major.isdigit() and minor.isdigit() else known.get("compute", ""):
+        yield "computeCapability", compute
     yield "products", sorted(set(products))
-    if found := sorted(set(devices)):
+    if found := sorted(set(devices)) or known.get("pci"):
         yield "pci", found
 
 

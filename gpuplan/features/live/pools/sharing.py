@@ -246,7 +246,9 @@ class Keys:
             until = "All nodes with GPUs are in pools, and the Cluster has no `defaultDevicePluginConfig`."
             spec = {"key": default, "config": self.sharing.configurations[default].body}
             source = self.files[default].source
-            yield Draft("Retained", f"plugin-{policy_name(default)}", {"devicePluginConfig": spec, "until": until}, (source,))
+            yield Draft(
+                "Retained", f"plugin-{policy_name(default)}", {"devicePluginConfig": spec, "until": until}, (source,)
+            )
         used = {part.key for parts in self.shared.values() for part in parts}
         moved = {pool: parts[1].key for pool, parts in self.shared.items() if len(parts) > 1}
         used -= {pool for pool, key in moved.items() if key not in (pool, f"{pool}{ROLLOUT_SUFFIX}")}  # told by a hash
@@ -285,8 +287,8 @@ class Keys:
         stays = {*self._kept, *(pool for pool, shared in self.shared.items() if shared[0].key == pool)}
         new = [found.pool for found in self.groups if not found.is_claimed and found.pool not in stays]
         if new and self._has_labels_in_use:
-            at, pools = self.sharing.operator.settings[0].at, joined([f"`{pool}`" for pool in new])
-            self.reports.say("file-after-label", at, *(f"Pool {pool}" for pool in new), pools=pools, first=new[0])
+            at, listed = self.sharing.operator.settings[0].at, joined([f"`{pool}`" for pool in new])
+            self.reports.say("file-after-label", at, *(f"Pool {pool}" for pool in new), pools=listed, first=new[0])
         if unused:
             files = count(len(unused), "file")
             self.reports.say("unused-plugin-files", unused[0].at, files=files, first=unused[0])

@@ -216,7 +216,8 @@ def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
     found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, queue)
 
     left, right = (item.spec for item in found.drafts)
-    assert left["names"] == {"resourceFlavor": "a100"}
+    assert [item.name for item in found.drafts] == ["a100", "a100-sxm4-80gb"]
+    assert "names" not in left
     assert "names" not in right
 
 

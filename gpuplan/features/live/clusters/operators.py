@@ -73,6 +73,7 @@ class Operator(Value):
     """The settings of the operator, in all parts of the dump together."""
 
     settings: tuple[Settings, ...]
+    namespace: str = ""
 
     def text(self, *route: str) -> str:
         """Return the first text that is told at a route."""
@@ -95,8 +96,8 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 def read_operator(dump: Dump) -> Operator:
     """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
-    item = obeyed_policy(dump)
-    found = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
+    policy = obeyed_policy(dump)
+    found = [Settings(policy.at / "spec", inside(policy.body, "spec"), policy.source)] if policy else []
     for document in dump.others:
         body = mapping(document.data)
         if is_settings(body):
@@ -113,7 +114,7 @@ def read_operator(dump: Dump) -> Operator:
             helm = inside(source, "helm") if text(source.get("chart")) == _CHART else {}
             values = (mapping(helm.get("valuesObject")), *map(mapping, read_text(helm.get("values"))))
             found += [Settings(item.at, part, item.source) for part in values if part]
-    return Operator(tuple(found))
+    return Operator(tuple(found), text(value_at(policy.body, ("status", "namespace"))) if policy else "")
 
 
 def obeyed_policy(dump: Dump) -> Item | None:

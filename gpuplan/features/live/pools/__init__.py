@@ -53,8 +53,8 @@ class _Reading:
         claims, self.kept = read_claims(dump, machines)
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
-        flavors = self.surroundings.flavors_of_nodes
-        groups = group(claims, live, flavors, are_labelled_by_others=is_external)
+        flavors, called = self.surroundings.flavors_of_nodes, self.surroundings.called
+        groups = group(claims, live, flavors, called, are_labelled_by_others=is_external)
         self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
         boards = {found.pool: board_of(found, own) for found in self.groups}
         self.models = unknown_models(self.groups, boards, own, self.reports)

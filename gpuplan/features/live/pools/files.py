@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.clusters.operators import Operator, is_settings
-from gpuplan.features.live.dump import Dump, is_part
+from gpuplan.features.live.dump import Dump, Item, is_part
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
@@ -52,6 +52,14 @@ class Operand(NamedTuple):
     is_file: Callable[[Mapping[str, object]], bool]
     rule: Rule
 
+    def is_in(self, value: object) -> bool:
+        """Whether a text of some ConfigMap is meant to be such a file."""
+        if not isinstance(value, str) or not any(word in value for word in self.begins):
+            return False
+        if bodies := read_text(value):
+            return self.is_file(mapping(bodies[0]))
+        return value.lstrip().startswith(("version:", *self.begins))
+
 
 MIG_MANAGER: Final = Operand(
     called="MIG manager",
@@ -82,11 +90,13 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
     if any(_OF_ONE_NODE in item.labels for item in maps):
         maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
     named = [item for item in maps if (item.name == wanted if wanted else item.name.startswith(operand.config_map))]
+    # A file of the device plugin may say nothing but its version: such a file is known by others in its ConfigMap.
+    whole = {item.name for item in maps if not operand.key and any(map(operand.is_in, _values(item)))}
     texts = [
         (item.at / "data" / key, key, value, item.source, item.name)
         for item in named or maps
         for key, value in inside(item.body, "data").items()
-        if (named and operand.key in ("", key)) or _may_be(operand, value)
+        if (named and operand.key in ("", key)) or operand.is_in(value) or (item.name in whole and _is_versioned(value))
     ]
     texts += [
         (part.at / (operand.section, "config", "data", key), key, value, part.source, "")
@@ -102,6 +112,10 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
             found.append(ConfigFile(at, key, body, source, owner, is_inline=True))
         elif isinstance(value, str):
             reports.say("file-not-parsed", at, rule=operand.rule.code, key=key, source=source)
+    if wanted and not texts and wanted not in (OPERATORS_OWN, *(item.name for item in maps)):
+        at, namespace = operator.settings[0].at / operand.section, operator.namespace or "gpu-operator"
+        called, rule = operand.called, operand.rule.code
+        reports.say("config-map-missing", at, rule=rule, called=called, name=wanted, namespace=namespace)
     for document in dump.others:
         body, path = mapping(document.data), document.file.path
         if operand.is_file(body) and not is_settings(body):
@@ -110,13 +124,12 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
     return tuple(found)
 
 
-def _may_be(operand: Operand, value: object) -> bool:
-    """Whether a text of some ConfigMap is meant to be such a file."""
-    if not isinstance(value, str) or not any(word in value for word in operand.begins):
-        return False
-    if bodies := read_text(value):
-        return operand.is_file(mapping(bodies[0]))
-    return value.lstrip().startswith(("version:", *operand.begins))
+def _values(item: Item) -> Iterable[object]:
+    return inside(item.body, "data").values()
+
+
+def _is_versioned(value: object) -> bool:
+    return isinstance(value, str) and any(mapping(body).get("version") == "v1" for body in read_text(value))
 
 
 OPERATORS_OWN: Final = "default-mig-parted-config"

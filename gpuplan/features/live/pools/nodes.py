@@ -150,8 +150,10 @@ class Machine(Value):
     def shared(self) -> dict[str, Any]:
         """The sharing of its GPUs as a policy has it, by the labels of GPU Feature Discovery; empty without sharing."""
         replicas = self.labels.get(REPLICAS_LABEL, "")
-        kind = {"time-slicing": "timeSlicing", "mps": "mps"}.get(self.labels.get(SHARING_LABEL, ""))
-        if kind is None or not replicas.isdigit() or len(replicas) >= _DIGITS or is_of_mig_devices(self.product):
+        # Releases of GPU Feature Discovery without a label of the way know no MPS.
+        kind = {"time-slicing": "timeSlicing", "mps": "mps"}.get(self.labels.get(SHARING_LABEL, "time-slicing"))
+        is_number = replicas.isdigit() and len(replicas) < _DIGITS and int(replicas) > 1
+        if kind is None or not is_number or is_of_mig_devices(self.product):
             return {}
         rename = {} if unshared_product(self.product) == self.product else {"rename": False}
         return {kind: {"replicas": int(replicas), **rename}}

@@ -66,6 +66,12 @@ class Surroundings:
                 found[node] = (*found.get(node, ()), name)
         return found
 
+    @property
+    def called(self) -> Mapping[frozenset[str], str]:
+        """The names of flavors by their nodes; empty for one that can never be a pool's, so that no pool is so called."""
+        fixed = {item.name for item in self._flavors if text(inside(item.body, "spec").get("topologyName"))}
+        return {members: "" if name in fixed else name for name, members in reversed(self._members.items())}
+
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor that is for the nodes of a pool and for no others."""
         for item in self._flavors:

@@ -67,6 +67,8 @@ class _Reading:
         for file, problem in problems:
             self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
         self.sharing = Sharing(operator, files, entries, self.groups, self.boards, self.surroundings, self.reports)
+        self.sharing.leave_out()
+        self.groups = self.sharing.groups
 
     def drafts(self) -> Found:
         tell_of_mixtures(self.groups, self.reports)

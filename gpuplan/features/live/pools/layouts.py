@@ -260,9 +260,9 @@ def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     is_single = is_of_mig_devices(first.product)
     if not is_single and not first.has_mig_devices:
         return _NOTHING
-    seen = next(_alike(group, gpu, entries.values(), is_single=is_single), _NOTHING)
-    label = "they lose their partitions by the first sync"
-    help_ = "write what they have into `sharing.mig` of the pool"
+    seen = next(_alike(group, gpu, entries.values()), _NOTHING)
+    label = "no pool is made of them, since whole GPUs would dissolve their partitions"
+    help_ = f"say which entry it is, and import again: `kubectl label nodes NODE {MIG_CONFIG_LABEL}=ENTRY`"
     if seen.spec:
         spelt = ", ".join(f"{number}x `{name}`" for name, number in seen.spec["instances"].items())
         label, help_ = f"taken for {spelt} on each GPU", "`nvidia-smi mig -lgi` on a node shows whether that is so"
@@ -274,8 +274,15 @@ def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     return seen
 
 
-def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
+def read_published(group: Group, gpu: Gpu) -> Spec:
+    """Return the instances of each GPU that the nodes publish; empty if they are not the same on all, or unknown."""
+    found = _alike(group, gpu, ()) if group.machines else iter(())
+    return next(found, _NOTHING).spec
+
+
+def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry]) -> Iterator[Seen]:
     first = group.machines[0]
+    is_single = is_of_mig_devices(first.product)
     strategy = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
     profile = profile_of_product(first.product, gpu) if is_single else None
     sizes = (first.counted,) if first.counted and not is_single else _NODE_SIZES
@@ -303,7 +310,8 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
 class Use(Value):
     """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known.
 
-    ``old_names`` are those of them that the node has under names of another driver.
+    ``old_names`` are those of them that the node has under names of another driver. ``seen`` is what each GPU is divided
+    into, as the node's resources and labels show it.
     """
 
     pool: str
@@ -314,6 +322,7 @@ class Use(Value):
     published: Mapping[str, int]
     at: Origin
     old_names: frozenset[str] = frozenset()
+    seen: Spec = {}  # noqa: RUF012 - never changed
 
 
 class _Meaning(NamedTuple):
@@ -349,6 +358,10 @@ class Layouts:
         return {"layout": self._written[key]}
 
     # --- What an entry means ---
+
+    def knows(self, use: Use) -> bool:
+        """Whether a file of the dump has the entry, or NVIDIA's own has one for the model."""
+        return use.entry in self._entries or find_stock(use.entry, use.gpu) is not None
 
     def _meaning(self, use: Use) -> _Meaning | None:
         key = use.entry, use.gpu.id
@@ -419,16 +432,12 @@ class Layouts:
         found = {name: number // max(use.gpus_per_node, 1) for name, number in use.published.items()}
         is_even = all(number % max(use.gpus_per_node, 1) == 0 for number in use.published.values())
         division = divide_instances(found, use.gpu) if found and is_even else None
-        is_usable = division is not None and not division.fault
+        spec = division.spec if division is not None and not division.fault else use.seen
         if not is_known:
-            label = (
-                "gpuplan uses the partitions that they publish"
-                if is_usable
-                else "nothing says what it divides GPUs into"
-            )
+            label = "gpuplan uses the partitions that they publish" if spec else "no pool is made of them"
             self._reports.say("entry-in-no-file", use.at, f"Pool {use.pool}", label=label, use=use)
         file = use.at.locate().file.path
-        return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
+        return _Meaning(spec, f"what its nodes publish ({file})") if spec else None
 
     # --- Drafts ---
 

@@ -22,7 +22,7 @@ from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
-from gpuplan.features.live.pools.layouts import Entry, Layouts, Use, profiles_of, read_unlabelled
+from gpuplan.features.live.pools.layouts import Entry, Layouts, Use, profiles_of, read_published, read_unlabelled
 from gpuplan.features.live.pools.nodes import Part
 from gpuplan.features.live.pools.surroundings import Surroundings
 
@@ -59,7 +59,7 @@ class Sharing:
         reports: Reports,
     ) -> None:
         self.operator, self.surroundings, self.reports = operator, surroundings, reports
-        self.groups, self.boards = groups, boards
+        self.groups, self.boards = tuple(groups), boards
         known = {strategy.value for strategy in ClusterMigStrategy}
         self.overriding = ClusterMigStrategy(operator.strategy if operator.strategy in known else "perPool")
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
@@ -72,6 +72,26 @@ class Sharing:
         uses = tuple(self._uses())
         self._by_entry = {(use.pool, use.entry): use for use in uses}
         self.layouts = Layouts(entries, uses, reports)
+
+    def leave_out(self) -> None:
+        """Take groups away whose partitions nobody knows: a pool of whole GPUs would dissolve them.
+
+        Nodes with an entry that no file has may be partitioned even if they publish nothing, as while they are changed.
+        """
+        self.groups = tuple(found for found in self.groups if not self._hides_partitions(found))
+
+    def _hides_partitions(self, group: Group) -> bool:
+        board, name = self.boards[group.pool], self._entry_of(group, group.claim.first)
+        if group.is_claimed or board is None:
+            return False
+        if board.gpu is None:
+            if name:
+                self._tell_unknown(group, group.claim.first, board, name)
+            return bool(name)
+        use, unlabelled = self._by_entry.get((group.pool, name)), self._unlabelled.get(group.pool)
+        is_known = self.layouts.mig_of(use) is not None if use else bool(unlabelled and unlabelled.spec)
+        has_some = any(found.has_mig_devices or is_of_mig_devices(found.product) for found in group.machines)
+        return not is_known and (has_some or (use is not None and not self.layouts.knows(use)))
 
     def of_pool(self, group: Group) -> tuple[Shared, ...]:
         """Return the sharing of a pool's nodes, and of those that a rollout moved."""
@@ -100,6 +120,7 @@ class Sharing:
                         gpus_per_node=stated or max((machine.counted for machine in found.machines), default=0),
                         published={by_suffix[key]: n for key, n in published.items() if key in by_suffix},
                         old_names=frozenset(old for old in gpu.legacy_names if mig_resource(old) in published),
+                        seen=read_published(found, gpu),
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
@@ -120,11 +141,8 @@ class Sharing:
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return Shared({"dynamicMig": {"profiles": profiles}}, key)
         name = self._entry_of(group, part)
-        if name and gpu is None and self.boards[group.pool] is not None:
-            board = self.boards[group.pool]
-            called, say = board.name if board else "", self.reports.say
-            whose = f"Pool {group.pool}", f"Gpu {called}"
-            say("entry-on-unknown-model", part.at, *whose, called=called, found=group, name=name)
+        if name and gpu is None and (board := self.boards[group.pool]) is not None:
+            self._tell_unknown(group, part, board, name)
         use = self._by_entry.get((group.pool, name))
         unlabelled = self._unlabelled.get(group.pool)
         mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
@@ -140,6 +158,10 @@ class Sharing:
             return Shared({"fraction": {}}, key)
         shown = group.machines[0].shared if group.machines and config is _NONE else {}
         return Shared(shown or {"exclusive": {}}, key)
+
+    def _tell_unknown(self, group: Group, part: Part, board: Board, name: str) -> None:
+        whose = f"Pool {group.pool}", f"Gpu {board.name}"
+        self.reports.say("entry-on-unknown-model", part.at, *whose, called=board.name, found=group, name=name)
 
     def _strategy(self, group: Group, config: Configuration) -> str:
         """Return the file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""

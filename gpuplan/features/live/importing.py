@@ -86,6 +86,11 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
         yield report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
+def _beside(files: Sequence[str]) -> Iterator[Diagnostic]:
+    if files:
+        yield report("files-passed-over", Origin(WholeFile(SourceFile(files[0], ""))), files=listing(files))
+
+
 def _is_read(obj: Item) -> bool:
     return (obj.group, obj.kind) in READ
 
@@ -126,12 +131,18 @@ class Import(Value):
 
 
 def adopt(
-    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, merges: bool = False
+    dumps: Mapping[str, bytes],
+    root: str | PathLike[str] = ".",
+    cluster: str = "",
+    *,
+    merges: bool = False,
+    passed_over: Sequence[str] = (),
 ) -> Import:
     """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
 
     Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
-    unless it ``merges``: then documents that are missing are made, and none is changed.
+    unless it ``merges``: then documents that are missing are made, and none is changed. ``passed_over`` are files beside
+    the dumps that have no ending of one.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -155,7 +166,7 @@ def adopt(
     for stage in (teams.read, work.read):
         for plan in known.with_drafts(made.drafts).plans:
             made += stage(dump, plan)
-    made += Found(diagnostics=tuple(unread(dump)))
+    made += Found(diagnostics=(*unread(dump), *_beside(passed_over)))
     files, same, differing = known.compare(made.drafts)
     if known.has_overlay and not merges and (files or differing):
         raise GpuplanError(

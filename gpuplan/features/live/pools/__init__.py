@@ -51,6 +51,10 @@ class _Reading:
         operator, machines = read_operator(dump), read_machines(dump)
         live = tuple(machines.live.values())
         claims, self.kept = read_claims(dump, machines)
+        nodes = dump.of_kind("", "Node")
+        first = next(iter((*nodes, *dump.objects)), None)
+        if first is not None and not live and not claims:
+            self.reports.say("no-gpu-node", first.at, nodes=count(len(nodes), "node"))
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
         flavors, called = self.surroundings.flavors_of_nodes, self.surroundings.called

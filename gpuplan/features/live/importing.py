@@ -14,6 +14,7 @@ from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, count_kinds, listing
 from gpuplan.compiler.checks.formats.files import is_config
+from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.kinds.imported import READ
@@ -141,8 +142,8 @@ def adopt(
     """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
 
     Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
-    unless it ``merges``: then documents that are missing are made, and none is changed. ``passed_over`` are files beside
-    the dumps that have no ending of one.
+    unless it ``merges``: then documents that are missing are made, and none is changed. ``passed_over`` are files
+    beside the dumps that have no ending of one.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -161,6 +162,9 @@ def adopt(
         raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
     if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
         raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
+    if name in TOOLS:
+        instead = "name it by its purpose, such as `gpuplan import -c management`"
+        raise GpuplanError(f"`{name}` cannot be a cluster's name: `out/{name}/` has the objects of {name}", instead)
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name, known.models)
     for stage in (teams.read, work.read):

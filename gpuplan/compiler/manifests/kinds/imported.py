@@ -11,10 +11,10 @@ from gpuplan.compiler.base.values import NamedTuple
 class Collected(NamedTuple):
     """Kinds that one command collects: by their group, with blanks between them.
 
-    ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``,
-    or of the one that a command finds, alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one. Who owns
-    which field comes along, for `gpuplan drift`. What grows with the cluster is collected as JSON, which may be larger
-    than YAML.
+    ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
+    alone, which a command may find, are collected, or of all namespaces, and those alone that have the ``label``, where
+    there is one. Who owns which field comes along, for `gpuplan drift`. What grows with the cluster is collected as
+    JSON, which may be larger than YAML.
     """
 
     file: str

@@ -310,8 +310,8 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry]) -> Iterator[Seen]:
 class Use(Value):
     """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known.
 
-    ``old_names`` are those of them that the node has under names of another driver. ``seen`` is what each GPU is divided
-    into, as the node's resources and labels show it.
+    ``old_names`` are those of them that the node has under names of another driver. ``seen`` is what each GPU is
+    divided into, as the node's resources and labels show it.
     """
 
     pool: str

@@ -120,7 +120,8 @@ Taint = tuple[str, str, str]
 class Machine(Value):
     """A node. ``published`` are NVIDIA's resources that it has for pods; nothing of an object without a status.
 
-    ``is_partial`` says that the object is what somebody applies to the node, and not the node.
+    ``is_partial`` says that the object is what somebody applies to the node, and not the node. ``room`` is the CPU and
+    the memory that it has for pods.
     """
 
     at: Origin
@@ -131,6 +132,13 @@ class Machine(Value):
     devices: frozenset[str]
     source: str
     is_partial: bool = False
+    is_ready: bool = True
+    room: Mapping[str, str] = {}
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether whoever makes it may take it away, as its labels say."""
+        return any(self.labels.get(key, "").lower() == value for key, value in _SPOT.items())
 
     @property
     def product(self) -> str:
@@ -170,6 +178,14 @@ class Machine(Value):
         return is_present or bool(self.published or self.devices) or any(self.labels.get(mark) for mark in marks)
 
 
+_SPOT: Final = {
+    "karpenter.sh/capacity-type": "spot",
+    "eks.amazonaws.com/capacityType": "spot",
+    "cloud.google.com/gke-spot": "true",
+    "cloud.google.com/gke-preemptible": "true",
+    "kubernetes.azure.com/scalesetpriority": "spot",
+}
+"""The labels of spot nodes, with small letters in their values."""
 _DIGITS: Final = 5
 _GPUS: Final = f"{GPU_RESOURCE}."
 
@@ -200,10 +216,16 @@ def read_machines(dump: Dump) -> Machines:
             devices=devices.get(item.name) or devices_of_labels(item.labels),
             source=item.source,
             is_partial="status" not in item.body,
+            is_ready=not any(_is_down(condition) for condition in map(mapping, sequence(status.get("conditions")))),
+            room={key: str(resources[key]) for key in ("cpu", "memory") if key in resources},
         )
         if machine.has_gpus and machine.name:
             (applied if machine.is_partial else live).setdefault(machine.name, machine)
     return Machines(dict(sorted(live.items())), dict(sorted(applied.items())))
+
+
+def _is_down(condition: Mapping[str, object]) -> bool:
+    return condition.get("type") == "Ready" and condition.get("status") != "True"
 
 
 def read_taints(written: object) -> tuple[Taint, ...]:

@@ -454,17 +454,19 @@ class Layouts:
     def rest(self) -> Iterator[Draft]:
         """Yield the drafts of all layouts that were asked for, and of those in gpuplan's file that no node names."""
         unused: list[Entry] = []
-        for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
+        for name in sorted(self._entries.keys() - {ALL_DISABLED}):
             entry = self._entries[name]
             ids = dict.fromkeys((*self._models, *load().ids()))  # the models of the dump's pools first
             gpus = filter(None, map(load().find, ids if entry.file.owner.startswith(MIG_MANAGER.config_map) else ()))
-            gpu = next((found for found in gpus if found.supports_mig and divide(entry, found).spec), None)
-            if gpu is None:
+            found = [gpu for gpu in gpus if gpu.supports_mig and divide(entry, gpu).spec]
+            is_by_board = any(item.filters for item in entry.items)  # it has a part for each model
+            if name not in self._used and not found:
                 unused.append(entry)
-                continue
-            layout = self._free(policy_name(name), gpu)
-            spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
-            self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
+            for gpu in found if is_by_board else found[: name not in self._used]:
+                if f"{name} {gpu.id}" not in self._written:
+                    layout = self._free(policy_name(name), gpu)
+                    spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
+                    self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
         yield from self._drafts.values()
         of_others = [entry for entry in unused if entry.file.owner != OPERATORS_OWN]
         if of_others:

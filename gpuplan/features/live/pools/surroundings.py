@@ -68,9 +68,10 @@ class Surroundings:
 
     @property
     def called(self) -> Mapping[frozenset[str], str]:
-        """The names of flavors by their nodes; empty for one that can never be a pool's."""
-        fixed = {item.name for item in self._flavors if text(inside(item.body, "spec").get("topologyName"))}
-        return {members: "" if name in fixed else name for name, members in reversed(self._members.items())}
+        """The names of flavors by their nodes; empty for one that can never be a pool's. Without labels it is of any."""
+        specs = {item.name: inside(item.body, "spec") for item in reversed(self._flavors)}
+        named = {name: "" if text(spec.get("topologyName")) else name for name, spec in specs.items()}
+        return {self._members[name]: called for name, called in named.items() if specs[name].get("nodeLabels")}
 
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor that is for the nodes of a pool and for no others."""

@@ -28,7 +28,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 _PACKED: Final = ".gz"
 _GZIP: Final = b"\x1f\x8b"
 _LARGEST_RATIO: Final = 200
-"""By how much a packed file may grow beyond 16 MiB: lists of kubectl grow 20 to 40 times."""
+"""The factor by which a packed file may grow beyond 16 MiB: lists of kubectl grow 20 to 40 times."""
 _WAY: Final = "kubectl get ... -o yaml"
 _NONE: Final[Mapping[str, Mapping[str, str]]] = {}
 

@@ -181,7 +181,8 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         is_for_node = item.kind == "Node" and not item.group and "status" not in item.body
         key = item.identity, is_for_node
         there = chosen.setdefault(key, item)
-        if _is_kube_system(item) and _uid(item) != _uid(there) and _uid(there):
+        is_system = (item.group, item.kind, item.name) == ("", "Namespace", "kube-system")
+        if is_system and len({_uid(item), _uid(there)} - {""}) > 1:
             found.append(report("two-clusters", item.at, related=(Label(there.at, "the one before"),)))
         if there is item or is_part(_meaning(item), _meaning(there)):
             continue
@@ -197,10 +198,6 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
 
 def _uid(obj: Item) -> str:
     return text(inside(obj.body, "metadata").get("uid"))
-
-
-def _is_kube_system(obj: Item) -> bool:
-    return (obj.group, obj.kind, obj.name) == ("", "Namespace", "kube-system") and bool(_uid(obj))
 
 
 def _meaning(obj: Item) -> Mapping[str, object]:

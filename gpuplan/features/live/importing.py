@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -41,7 +41,27 @@ from gpuplan.features.live.teams.projects import has_orgs
 
 def platform(dump: Dump, cluster: str, models: Sequence[Own] = ()) -> Found:
     """Return drafts of the cluster, its pools, and what these name: layouts, models and priority classes."""
-    return clusters.read(dump, cluster) + pools.read(dump, models) + priorities.read(dump)
+    made = pools.read(dump, models)
+    found = clusters.read(dump, cluster)
+    keys = {key for draft in made.drafts for key in _plugin_keys(draft)}
+    kept = tuple(_with_default(draft, keys) for draft in found.drafts)
+    return replace(found, drafts=kept) + made + priorities.read(dump)
+
+
+def _plugin_keys(draft: Draft) -> Iterator[object]:
+    """Yield the keys of the device plugin's file that a draft defines."""
+    if draft.kind == "Pool":
+        yield value_at(draft.spec, ("names", "devicePluginConfig")) or draft.name
+    yield value_at(draft.spec, ("devicePluginConfig", "key"))
+
+
+def _with_default(draft: Draft, keys: Collection[object]) -> Draft:
+    """Return the draft of a Cluster without a default key that nothing defines."""
+    operator = mapping(draft.spec.get("gpuOperator"))
+    if operator.get("defaultDevicePluginConfig") in (None, *keys):
+        return draft
+    kept = {field: value for field, value in operator.items() if field != "defaultDevicePluginConfig"}
+    return replace(draft, spec={**draft.spec, "gpuOperator": kept})
 
 
 def has_known(dump: Dump) -> bool:

@@ -39,7 +39,10 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     The order is the same whether a pool has a key or a document retains it for the pool.
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    made: dict[str, Mapping[str, Any]] = {key: united(parts, strategy) for key, parts in _parts(plan).items()}
+    parts: dict[str, list[Pool]] = {}
+    for part in plan.parts:
+        parts.setdefault(part.labels[DEVICE_PLUGIN_CONFIG_LABEL], []).append(part)
+    made: dict[str, Mapping[str, Any]] = {key: united(alike, strategy) for key, alike in parts.items()}
     known = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
     pools = {pool.name for pool in plan.pools}
 
@@ -48,14 +51,6 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
         return not is_of_pool, pool_of(key) if is_of_pool else key
 
     return {key: known[key] for key in sorted(sorted(known, reverse=True), key=place)}
-
-
-def _parts(plan: Plan) -> Mapping[str, list[Pool]]:
-    """Return the parts of pools by their key."""
-    found: dict[str, list[Pool]] = {}
-    for part in plan.parts:
-        found.setdefault(part.labels[DEVICE_PLUGIN_CONFIG_LABEL], []).append(part)
-    return found
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

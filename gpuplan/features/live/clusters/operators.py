@@ -141,12 +141,12 @@ def own_plugins(dump: Dump) -> Iterator[tuple[Item, Mapping[str, object]]]:
 
 
 def _told_by(
-    dump: Dump, item: Item, containers: Sequence[Mapping[str, object]], pod: Mapping[str, object]
+    dump: Dump, plugin: Item, containers: Sequence[Mapping[str, object]], pod: Mapping[str, object]
 ) -> Mapping[str, object]:
     said = {name: value for part in containers for name, value in _variables(part)}
     volumes = map(mapping, sequence(pod.get("volumes")))
     maps = [name for volume in volumes if (name := text(inside(volume, _CONFIG).get("name")))]
-    held = dump.find("", "ConfigMap", maps[0], item.namespace) if maps else None
+    held = dump.find("", "ConfigMap", maps[0], plugin.namespace) if maps else None
     keys = [*inside(held.body, "data")] if held else []
     default, file = said.get("DEFAULT_CONFIG", ""), said.get("CONFIG_FILE", "").rpartition("/")[2]
     fallbacks = said.get("FALLBACK_STRATEGIES", "").split(",")
@@ -250,8 +250,6 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
         at = installation.policy.at if installation.policy else None
         reader.say("unknown-operator", at, release=newest_release())
     spec = {"install": installation.install.value, "version": version or newest_release()}
-    default = read_operator(reader.dump).default_key
-    has_default = any(default in inside(item.body, "data") for item in reader.dump.of_kind("", "ConfigMap"))
     files = reader.config_map(MIG_PARTED)
     namespace = files.namespace if files else _namespace(reader, installation)
     policy = installation.policy
@@ -265,7 +263,7 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
             "clusterPolicy": (cluster_policy, "gpu-cluster-policy" if is_openshift else "cluster-policy"),
             "clusterPolicyPatch": (ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None, None),
             "devicePluginConfig": (DevicePluginConfig.FIXED.value if is_fixed else None, None),
-            "defaultDevicePluginConfig": (default if default and has_default else None, None),
+            "defaultDevicePluginConfig": (read_operator(reader.dump).default_key or None, None),
             "chartRepoURL": (installation.repository or None, NVIDIA_CHARTS),
         }
     )

@@ -44,15 +44,15 @@ from gpuplan.features.live.pools.telling import (
 Spec = dict[str, Any]
 
 
-def read(dump: Dump, own: Sequence[Own] = ()) -> Found:
-    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`; ``own`` are models that the repository describes."""
-    return _Reading(dump, own).drafts()
+def read(dump: Dump, described: Sequence[Own] = ()) -> Found:
+    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`; ``described`` are models of the repository."""
+    return _Reading(dump, described).drafts()
 
 
 class _Reading:
     """The parts of a dump that are read first, and the drafts that are made of them."""
 
-    def __init__(self, dump: Dump, own: Sequence[Own]) -> None:
+    def __init__(self, dump: Dump, described: Sequence[Own]) -> None:
         self.dump, self.reports = dump, Reports()
         operator, machines = read_operator(dump), read_machines(dump)
         live = tuple(machines.live.values())
@@ -68,8 +68,8 @@ class _Reading:
         groups = [found for found in every if not tell_of_gke(found, self.reports)]
         served = {found.pool for found in groups if not found.is_claimed and _is_claimed_by_pods(found)}
         self.groups = tell_of_two_drivers(groups, served, self.reports)
-        boards = {found.pool: board_of(found, own) for found in self.groups}
-        self.models = unknown_models(self.groups, boards, own, self.reports)
+        boards = {found.pool: board_of(found, described) for found in self.groups}
+        self.models = unknown_models(self.groups, boards, described, self.reports)
         lacking = {pool for pool, board in boards.items() if board and board.name in self.models.lacking}
         self.groups = tuple(found for found in self.groups if found.pool not in lacking)
         self.boards = {found.pool: boards[found.pool] for found in self.groups}

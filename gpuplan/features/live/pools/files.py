@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.clusters.operators import Operator, is_settings
-from gpuplan.features.live.dump import Dump, Item, is_part
+from gpuplan.features.live.dump import Dump, is_part
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
@@ -91,7 +91,8 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
         maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
     named = [item for item in maps if (item.name == wanted if wanted else item.name.startswith(operand.config_map))]
     # A file of the device plugin may say nothing but its version: such a file is known by others in its ConfigMap.
-    whole = {item.name for item in maps if not operand.key and any(map(operand.is_in, _values(item)))}
+    held = {item.name: inside(item.body, "data").values() for item in maps if not operand.key}
+    whole = {name for name, values in held.items() if any(map(operand.is_in, values))}
     texts = [
         (item.at / "data" / key, key, value, item.source, item.name)
         for item in named or maps
@@ -122,10 +123,6 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
             name, source = path.rpartition("/")[2].partition(".")[0], f"file of the {operand.called} ({path})"
             found.append(ConfigFile(document.origin, name, body, source))
     return tuple(found)
-
-
-def _values(item: Item) -> Iterable[object]:
-    return inside(item.body, "data").values()
 
 
 def _is_versioned(value: object) -> bool:

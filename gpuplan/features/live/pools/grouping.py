@@ -163,7 +163,7 @@ _OF_PEOPLE: Final = regex(r"(?:[a-z0-9.-]+/)?(?:gpu|accelerator|node)[-._]?(?:ty
 def _names(groups: Sequence[Sequence[Machine]], called: Mapping[frozenset[str], str]) -> list[str]:
     """Return a name for each group; groups that would have one name have their model or their sharing at its end."""
     wishes = [_name(found, called) for found in groups]
-    marks = [(_model(found[0]), _told(found[0])) for found in groups]
+    marks = [(_model(found[0]), _mark_of(found[0])) for found in groups]
     names: list[str] = []
     for wish, mark in zip(wishes, marks, strict=True):
         alike = [other for other, named in zip(marks, wishes, strict=True) if named == wish]
@@ -188,7 +188,7 @@ def _name(machines: Sequence[Machine], called: Mapping[frozenset[str], str]) -> 
     named = "" if known == "" else next(iter((*values, *selector_of(first).values())), known)
     if named:
         return policy_name(named)[:_NAMED_WELL].strip("-")
-    product, mark = _model(first) or "gpus", _told(first)
+    product, mark = _model(first) or "gpus", _mark_of(first)
     return "-".join(filter(None, (product, mark if mark != product else "")))[:_NAMED_WELL].strip("-")
 
 
@@ -196,7 +196,7 @@ def _model(machine: Machine) -> str:
     return policy_name(bare_product(machine.product).removeprefix("NVIDIA-")) if machine.product else ""
 
 
-def _told(machine: Machine) -> str:
+def _mark_of(machine: Machine) -> str:
     """Return a name for what a node is told to be, or is divided into."""
     config = machine.labels.get(MIG_CONFIG_LABEL, "")
     if config and config != "all-disabled":
@@ -224,7 +224,7 @@ class Own(NamedTuple):
     spec: Mapping[str, object]
 
 
-def board_of(group: Group, own: Sequence[Own] = ()) -> Board | None:
+def board_of(group: Group, models: Sequence[Own] = ()) -> Board | None:
     """Return the model that the table names, or most nodes have."""
     stated = next(filter(None, (part.gpu for part in group.claim.parts)), "")
     if gpu := load().find(stated):
@@ -232,7 +232,7 @@ def board_of(group: Group, own: Sequence[Own] = ()) -> Board | None:
     products = Counter(bare_product(machine.product) for machine in group.machines if machine.product)
     devices = frozenset(device for machine in group.machines for device in machine.devices)
     for product, _ in products.most_common(1):
-        gpu = find_by_product(product, (item.gpu for item in own)) or find_by_pci(devices)
+        gpu = find_by_product(product, (item.gpu for item in models)) or find_by_pci(devices)
         return Board(gpu.id, gpu) if gpu else Board(stated or gpu_name(product), None)
     if gpu := find_by_pci(devices):
         return Board(gpu.id, gpu)
@@ -247,13 +247,13 @@ class Described(NamedTuple):
 
 
 def unknown_models(
-    groups: Sequence[Group], boards: Mapping[str, Board | None], own: Sequence[Own], reports: Reports
+    groups: Sequence[Group], boards: Mapping[str, Board | None], known: Sequence[Own], reports: Reports
 ) -> Described:
     """Return a document for each model that the catalog lacks; one that the repository has is as it is there."""
     models = ((boards[found.pool], found) for found in groups)
     unknown = grouped((board.name, found) for board, found in models if board is not None and board.gpu is None)
     named = {board.name for board in boards.values() if board is not None}
-    drafts = [Draft("Gpu", item.gpu.id, item.spec) for item in own if item.gpu.id in named]
+    drafts = [Draft("Gpu", item.gpu.id, item.spec) for item in known if item.gpu.id in named]
     lacking: set[str] = set()
     for name, pools in sorted(unknown.items()):
         machines = [machine for found in pools for machine in found.machines]

@@ -42,10 +42,10 @@ def _products() -> Mapping[str, str]:
     return {product.label: gpu.id for gpu in load().all() for product in gpu.products}
 
 
-def find_by_product(label: str, own: Iterable[Gpu] = ()) -> Gpu | None:
-    """Return the model of a product label; ``own`` are those of the platform's documents."""
+def find_by_product(label: str, described: Iterable[Gpu] = ()) -> Gpu | None:
+    """Return the model of a product label; ``described`` are those of the platform's documents."""
     product = bare_product(label)
-    found = (gpu for gpu in own if any(known.label == product for known in gpu.products))
+    found = (gpu for gpu in described if any(known.label == product for known in gpu.products))
     return next(found, None) or load().find(_products().get(product, ""))
 
 

@@ -133,7 +133,7 @@ class Sharing:
     def _of_part(self, group: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         default = self.operator.default_key
-        key = named or (default if default in self.files else "")
+        key = named or (default if default in self.files or not self.files else "")
         config = self.configurations.get(key, _NONE)
         if named and named not in self.files and self.files:
             self.reports.say("no-such-file", part.at, f"Pool {group.pool}", found=group, key=named)

@@ -68,7 +68,7 @@ class Surroundings:
 
     @property
     def called(self) -> Mapping[frozenset[str], str]:
-        """The names of flavors by their nodes; empty for one that can never be a pool's. Without labels it is of any."""
+        """The names of flavors by their nodes; empty for one that can be no pool's. Without labels it is of any."""
         specs = {item.name: inside(item.body, "spec") for item in reversed(self._flavors)}
         named = {name: "" if text(spec.get("topologyName")) else name for name, spec in specs.items()}
         return {self._members[name]: called for name, called in named.items() if specs[name].get("nodeLabels")}
@@ -107,7 +107,8 @@ class Surroundings:
         flavor = self._find_flavor(pool, machines)
         root = self._dump.find(_KUEUE, "Cohort", root_cohort(self._dump)) if flavor else None
         if flavor is None or root is None:
-            return {} if self._has_queues else self._room(machines, nodes)
+            queues = (*self._dump.of_kind(_KUEUE, "ClusterQueue"), *self._dump.of_kind("scheduling.run.ai", "Queue"))
+            return {} if queues else self._room(machines, nodes)
         found = {}
         for resource, spelt in ((Counted.CPU.value, quantity), (Counted.MEMORY.value, byte_quantity)):
             if any(_nominal(root, flavor.name, resource)):
@@ -116,11 +117,6 @@ class Surroundings:
                 each = total / nodes
                 found[resource] = spelt(int(each) if each == int(each) else each)  # type: ignore[arg-type]
         return found
-
-    @property
-    def _has_queues(self) -> bool:
-        queues = (*self._dump.of_kind(_KUEUE, "ClusterQueue"), *self._dump.of_kind("scheduling.run.ai", "Queue"))
-        return bool(queues)
 
     def _room(self, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
         found: dict[str, str] = {}

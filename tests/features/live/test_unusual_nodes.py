@@ -356,3 +356,46 @@ def test_a_config_map_that_is_missing_is_asked_for_where_it_is(tmp_path: Path) -
     assert missing[0].message == "the ConfigMap `cfg`, which the device plugin reads, is not in the dump"
     assert missing[0].help == "add it: `kubectl get configmap cfg -n gpus -o yaml > cfg.yaml`"
     assert [unit.per_node for unit in plan_of(found).pools[0].units] == [6]
+
+
+# --- What does not run today -------------------------------------------------------------------------------------
+
+
+def a_policy(strategy: str, default: str = "any") -> Body:
+    config = {"name": "files", "default": default}
+    spec = {"mig": {"strategy": strategy}, "devicePlugin": {"config": config}}
+    metadata = {"name": "cluster-policy", "labels": {"helm.sh/chart": "gpu-operator-v25.3.0"}}
+    return {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": metadata, "spec": spec}
+
+
+def test_nodes_that_are_divided_unequally_under_single_are_no_pool(tmp_path: Path) -> None:
+    labels = {"nvidia.com/mig.config": "all-balanced"}
+    node = a_node("a", H100, 8, labels=labels, status={"allocatable": {}})
+
+    found = imported(tmp_path, node, a_policy("single"))
+
+    assert plan_of(found).pools == ()
+    assert "nodes of `h100-80gb-hbm3-all-balanced` are divided unequally" in told(found, "GPU808")[0]
+    assert len(plan_of(imported(tmp_path, node, a_policy("mixed"))).pools) == 1
+
+
+@pytest.mark.parametrize("nodes", [[a_node("a")], [a_node("a", labels={FILE: "other"})]])
+def test_a_file_that_the_device_plugin_refuses_shares_nothing(nodes: list[Body], tmp_path: Path) -> None:
+    maps = files("any", "other")
+    maps["data"]["any"] = yaml.safe_dump(
+        {"version": "v1", "sharing": {"mps": {"resources": [{"name": "nvidia.com/mig-1g.10gb", "replicas": 4}]}}}
+    )
+
+    plan = plan_of(imported(tmp_path, *nodes, maps, a_policy("mixed")))
+
+    assert len(plan.pools) == 1
+
+
+def test_nodes_of_a_driver_for_dra_need_a_release_that_has_claims(tmp_path: Path) -> None:
+    labels = {"nvidia.com/dra-kubelet-plugin": "true"}
+    old = {"nodeInfo": {"kubeletVersion": "v1.33.4"}}
+
+    found = imported(tmp_path, a_node("a", labels=labels, status=old))
+
+    assert plan_of(found).pools == ()
+    assert "driver for DRA" in told(found)[0]

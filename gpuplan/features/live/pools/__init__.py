@@ -15,6 +15,7 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.live.clusters import node_labels
+from gpuplan.features.live.clusters.kubernetes import version
 from gpuplan.features.live.clusters.operators import read_operator
 from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.drafts import Draft, Found
@@ -67,7 +68,7 @@ class _Reading:
         every = group(claims, live, flavors, called, are_labelled_by_others=is_external)
         groups = [found for found in every if not tell_of_gke(found, self.reports)]
         served = {found.pool for found in groups if not found.is_claimed and _is_claimed_by_pods(found)}
-        self.groups = tell_of_two_drivers(groups, served, self.reports)
+        self.groups = tell_of_two_drivers(groups, served, version(Reader(dump, "")), self.reports)
         boards = {found.pool: board_of(found, described) for found in self.groups}
         self.models = unknown_models(self.groups, boards, described, self.reports)
         lacking = {pool for pool, board in boards.items() if board and board.name in self.models.lacking}

@@ -217,6 +217,8 @@ def read_configuration(file: ConfigFile, overriding: ClusterMigStrategy) -> Conf
     """``overriding`` is the strategy that the cluster has for all nodes, if it has one."""
     body = file.body
     method = next(filter(None, (_method(body, kind) for kind in _METHODS)), None)
+    if method is not None and method.kind == "mps" and any(plugin_errors(body, overriding)):
+        method = None  # the device plugin refuses the file, so that it shares nothing
     return Configuration(text(inside(body, "flags").get("migStrategy")), method, tuple(_losses(body, overriding)))
 
 

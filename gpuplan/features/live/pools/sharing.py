@@ -10,6 +10,7 @@ from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.checks.formats.faults import plugin_errors
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_STRATEGY_LABEL, is_of_mig_devices, mig_resource
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
@@ -88,10 +89,31 @@ class Sharing:
             if name:
                 self._tell_unknown(group, group.claim.first, board, name)
             return bool(name)
-        use, unlabelled = self._by_entry.get((group.pool, name)), self._unlabelled.get(group.pool)
-        is_known = self.layouts.mig_of(use) is not None if use else bool(unlabelled and unlabelled.spec)
+        mig, division = self._mig(group, group.claim.first)
+        if mig is not None:
+            strategy = self._strategy(group, self.configurations.get(self._key(group.claim.first), _NONE))
+            is_whole = any(part.get("enabled") is False for part in division.get("devices", ()))
+            is_unequal = strategy == MigStrategy.SINGLE and (is_whole or len(profiles_of(division)) > 1)
+            if is_unequal:
+                self.reports.say("unequal-under-single", group.claim.first.at, found=group)
+            return is_unequal
+        use = self._by_entry.get((group.pool, name))
         has_some = any(found.has_mig_devices or is_of_mig_devices(found.product) for found in group.machines)
-        return not is_known and (has_some or (use is not None and not self.layouts.knows(use)))
+        return has_some or (use is not None and not self.layouts.knows(use))
+
+    def _mig(self, group: Group, part: Part) -> tuple[Spec | None, Spec]:
+        """Return what a pool with MIG says of its division, None without one, and the division."""
+        use = self._by_entry.get((group.pool, self._entry_of(group, part)))
+        unlabelled = self._unlabelled.get(group.pool)
+        mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
+        division = self.layouts.spec_of(mig["layout"]) if mig and "layout" in mig else mig
+        return mig, division or {}
+
+    def _key(self, part: Part) -> str:
+        """Return the key of the device plugin's file that nodes read: the default one if no label names one."""
+        default = self.operator.default_key
+        is_there = default in self.files or not self.files
+        return part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "") or (default if is_there else "")
 
     def of_pool(self, group: Group) -> tuple[Shared, ...]:
         """Return the sharing of a pool's nodes, and of those that a rollout moved."""
@@ -132,8 +154,7 @@ class Sharing:
 
     def _of_part(self, group: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
-        default = self.operator.default_key
-        key = named or (default if default in self.files or not self.files else "")
+        key = self._key(part)
         config = self.configurations.get(key, _NONE)
         if named and named not in self.files and self.files:
             self.reports.say("no-such-file", part.at, f"Pool {group.pool}", found=group, key=named)
@@ -143,12 +164,9 @@ class Sharing:
         name = self._entry_of(group, part)
         if name and gpu is None and (board := self.boards[group.pool]) is not None:
             self._tell_unknown(group, part, board, name)
-        use = self._by_entry.get((group.pool, name))
-        unlabelled = self._unlabelled.get(group.pool)
-        mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
+        mig, division = self._mig(group, part)
         if mig is not None and gpu is not None:
             strategy = self._strategy(group, config)
-            division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
             sliced = config.of_mig(profiles_of(division), strategy)
             told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
             return Shared({"mig": {**mig, **told, **sliced}}, key, strategy, division)
@@ -264,9 +282,11 @@ class Keys:
         Nodes without a label read the first, and nodes may still name the others.
         """
         default = self.sharing.operator.default_key
-        if default in self.files and default not in (*self._kept.values(), *self.shared):
+        body = self.sharing.configurations[default].body if default in self.files else {}
+        is_read = bool(body) and not any(plugin_errors(body, self.sharing.overriding))
+        if is_read and default not in (*self._kept.values(), *self.shared):
             until = "All nodes with GPUs are in pools, and the Cluster has no `defaultDevicePluginConfig`."
-            spec = {"key": default, "config": self.sharing.configurations[default].body}
+            spec = {"key": default, "config": body}
             source = self.files[default].source
             yield Draft(
                 "Retained", f"plugin-{policy_name(default)}", {"devicePluginConfig": spec, "until": until}, (source,)

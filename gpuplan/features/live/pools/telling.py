@@ -215,12 +215,24 @@ def tell_of_rules(dump: Dump, reports: Reports) -> None:
                     reports.say("labelled-by-rule", at, item=item, key=key, value=value)
 
 
-def tell_of_two_drivers(groups: Iterable[Group], served: Iterable[str], reports: Reports) -> tuple[Group, ...]:
-    """Return the groups less those that NVIDIA's driver for DRA serves, if others have the device plugin."""
+_DRA_SINCE: Final = (1, 34)
+
+
+def tell_of_two_drivers(
+    groups: Iterable[Group], served: Iterable[str], kubernetes: str, reports: Reports
+) -> tuple[Group, ...]:
+    """Return the groups less those that NVIDIA's driver for DRA serves, if others have the device plugin.
+
+    Without `resource.k8s.io/v1` none of them is a pool.
+    """
     groups, claimed = tuple(groups), frozenset(served)
-    if len(claimed) in (0, len(groups)):
+    is_old = tuple(map(int, kubernetes.split("."))) < _DRA_SINCE if kubernetes else False
+    if not claimed or (len(claimed) == len(groups) and not is_old):
         return groups
+    why = "one pool with `allocation: dra` switches the device plugin off for the whole cluster"
+    if is_old:
+        why = f"`allocation: dra` needs Kubernetes 1.34, and {kubernetes} runs"
     for found in groups:
         if found.pool in claimed:
-            reports.say("served-by-dra", found.claim.first.at, found=found)
+            reports.say("served-by-dra", found.claim.first.at, found=found, why=why)
     return tuple(found for found in groups if found.pool not in claimed)

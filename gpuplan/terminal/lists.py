@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 import stat
 import sys
@@ -27,6 +26,8 @@ _CHUNK: Final = 2**20
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _PACKED: Final = ".gz"
 _GZIP: Final = b"\x1f\x8b"
+_WITH_HEADER: Final = 31
+"""The window of zlib that stands for the form of gzip."""
 _LARGEST_RATIO: Final = 200
 """The factor by which a packed file may grow beyond 16 MiB: lists of kubectl grow 20 to 40 times."""
 _WAY: Final = "kubectl get ... -o yaml"
@@ -111,16 +112,21 @@ def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
 
 def _unpacked(stream: BinaryIO, name: str, way: str) -> bytes:
     """Return the content of a packed file; raise `GpuplanError` if it is damaged, or grows as no list does."""
-    most = min(LARGEST, 2**24 + _LARGEST_RATIO * stream.seek(0, os.SEEK_END))
     stream.seek(0)
-    found = bytearray()
+    packed, found = stream.read(LARGEST), bytearray()
+    most = min(LARGEST, 2**24 + _LARGEST_RATIO * len(packed))
     try:
-        with gzip.open(stream) as unpacked:
-            while chunk := unpacked.read(_CHUNK):
-                found += chunk
+        while packed:  # a file may have several parts
+            part = zlib.decompressobj(_WITH_HEADER)
+            while packed and not part.eof:
+                found += part.decompress(packed, _CHUNK)
+                packed = part.unconsumed_tail
                 if len(found) > most:
                     raise GpuplanError(f"`{name}` grows to more than {most:,} bytes", f"write it with `{way}`")
-    except (OSError, EOFError, zlib.error) as error:
+            if not part.eof:
+                raise GpuplanError(f"`{name}` cannot be unpacked: it ends too early", f"write it with `{way}`")
+            packed = part.unused_data
+    except zlib.error as error:
         raise GpuplanError(f"`{name}` cannot be unpacked: {error}", f"write it with `{way}`") from error
     return bytes(found)
 

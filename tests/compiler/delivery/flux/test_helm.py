@@ -64,7 +64,7 @@ def test_what_the_chart_renders_as_null_is_patched() -> None:
 
 
 def test_a_default_of_the_device_plugin_is_not_patched_away() -> None:
-    [renderer] = release(a_cluster(more="defaultDevicePluginConfig: any"))["spec"]["postRenderers"]
+    [renderer] = release(a_cluster(operator=", defaultDevicePluginConfig: any"))["spec"]["postRenderers"]
     body = yaml.safe_load(renderer["kustomize"]["patches"][0]["patch"])
     assert body["spec"]["devicePlugin"] == {"config": {"default": "any"}}
 

@@ -71,7 +71,11 @@ def test_a_quota_that_bans_gpus_makes_no_tenant() -> None:
 def test_each_profile_is_counted_in_the_pool_that_hands_it_out() -> None:
     plan = a_platform(pool("a", "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}"), pool("b"))
     text = A_QUOTA.replace("requests.nvidia.com/gpu", "requests.nvidia.com/mig-2g.20gb")
-    assert specs(imported(plan, text))["vision"]["quotas"] == [{"pool": "a", "unit": "2g.20gb", "guaranteed": 4}]
+    assert specs(imported(plan, text))["vision"]["quotas"] == [
+        {"pool": "a", "unit": "2g.20gb", "guaranteed": 4},
+        {"pool": "a", "unit": "3g.40gb", "guaranteed": 0, "limit": "none"},
+        {"pool": "b", "unit": "gpu", "guaranteed": 0, "limit": "none"},
+    ]
 
 
 def test_what_several_pools_hand_out_is_divided_so_that_the_sum_stays() -> None:
@@ -84,13 +88,10 @@ def test_what_several_pools_hand_out_is_divided_so_that_the_sum_stays() -> None:
     (item,) = found.diagnostics
     assert item.code == "GPU811"
     assert item.finding.message == (
-        "`nvidia.com/gpu` is handed out by 2 pools, and a ResourceQuota does not say which is meant"
-    )
-    assert item.finding.notes == (
-        "tenant `vision` got 1 of `gpu` of pool `a` and 3 of `gpu` of pool `b`, so that the sum stays what it is",
+        "`nvidia.com/gpu` is handed out by 2 pools, and a quota of `vision` does not say which is meant"
     )
     assert item.finding.at.locate().span.start.line == 5
-    assert found.drafts[0].remarks[0].startswith("`nvidia.com/gpu` is handed out by 2 pools")
+    assert found.drafts[0].remarks[0] == "of 4 `nvidia.com/gpu`: 1 in `a` and 3 in `b`"
 
 
 def test_quotas_beyond_what_there_is_stay_as_caps() -> None:
@@ -126,7 +127,7 @@ def test_other_keys_of_a_quota_stay_where_they_are() -> None:
     (item,) = imported(a_platform(pool("a")), text).diagnostics
     assert (item.code, item.severity) == ("GPU811", "note")
     assert item.finding.message == (
-        "ResourceQuota `gpus` in namespace `vision` also caps `requests.storage` and `services`, which no policy says"
+        "quotas of `vision` also cap `requests.storage` and `services`, which no policy says"
     )
 
 
@@ -160,30 +161,6 @@ def test_cpu_memory_and_pods_are_those_of_the_pools() -> None:
     assert specs(imported(a_platform(pool("a")), text))["vision"]["quotas"] == [
         {"pool": "a", "unit": "gpu", "guaranteed": 4, "cpu": "64", "memory": "512Gi", "pods": 20}
     ]
-
-
-def test_a_resource_that_work_asks_for_and_no_quota_caps_stays_unbounded() -> None:
-    """gpuplan bans what is not granted, so that this work could not start again."""
-    pod = """\
----
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer, namespace: vision}
-spec:
-  containers:
-    - {name: main, resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}
-"""
-    plan = a_platform(pool("a"), pool("b", "mig: {instances: {1g.10gb: 7}}"))
-    found = imported(plan, A_QUOTA + pod)
-    assert specs(found)["vision"]["quotas"] == [
-        {"pool": "a", "unit": "gpu", "guaranteed": 4},
-        {"pool": "b", "unit": "1g.10gb", "guaranteed": 0, "limit": "none"},
-    ]
-    (item,) = found.diagnostics
-    assert item.code == "GPU811"
-    assert item.finding.message == (
-        "Pod `trainer` in namespace `vision` asks for `nvidia.com/mig-1g.10gb`, which no quota of its namespace caps"
-    )
 
 
 def test_a_namespace_without_a_queue_is_left_alone_where_all_goes_through_queues() -> None:
@@ -256,7 +233,7 @@ def test_the_release_whose_checks_a_namespace_enforces_is_told() -> None:
 def test_pods_that_nothing_holds_today_may_start_again() -> None:
     found = imported(a_platform(pool("a")), A_QUOTA + a_namespace())
     assert specs(found)["vision"]["allow"] == {"podSecurity": "privileged"}
-    assert messages(found) == [("GPU811", "Namespace `vision` enforces no level of Pod Security")]
+    assert messages(found) == [("GPU811", "no level of Pod Security is on the label of `vision`")]
 
 
 def test_defaults_of_containers_are_those_of_a_limit_range() -> None:

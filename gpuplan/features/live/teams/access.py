@@ -133,7 +133,7 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
         if (namespace := space.namespace) and RDMA_LABEL not in namespace.labels:
             at, enforced = namespace.at / "metadata" / "labels", namespace.labels.get(_ENFORCE)
             if enforced not in _LEVELS:
-                reports.say("no-pod-security", at, team.name, namespace=namespace, team=team)
+                reports.gather("no-pod-security", at, space.name)
             elif stated[space.name] is not level:
                 say, place, name = reports.say, at / _ENFORCE, team.name
                 say("stricter-than-others", place, name, stated=enforced, level=level, namespace=namespace, team=team)

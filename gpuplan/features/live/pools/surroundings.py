@@ -33,11 +33,12 @@ class Surroundings:
     def __init__(self, dump: Dump, machines: Sequence[Machine]) -> None:
         self._dump = dump
         self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
+        own = {machine.name: dict(machine.labels) for machine in machines}
+        # One of further nodes, as of all, is no pool's: the pool's labels in it would keep all work off them.
+        nodes = {**{node.name: node.labels for node in dump.of_kind("", "Node")}, **own}.items()
         self._members = {
             item.name: frozenset(
-                machine.name
-                for machine in machines
-                if inside(item.body, "spec", "nodeLabels").items() <= dict(machine.labels).items()
+                name for name, labels in nodes if inside(item.body, "spec", "nodeLabels").items() <= labels.items()
             )
             for item in self._flavors
         }

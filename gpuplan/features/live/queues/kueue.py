@@ -74,7 +74,8 @@ class Reader:
         tell_faults(dump, plan, self.reports)
         self.matching = Matching(dump, plan)
         cells = CellReader(dump, plan, self.matching, self.reports)
-        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
+        queues = [item for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue") if not cells.is_left_alone(item)]
+        found = [(item, cells.read(item)) for item in queues]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:

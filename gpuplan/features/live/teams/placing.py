@@ -13,7 +13,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.live.dump import Dump, Item, units_in
+from gpuplan.features.live.dump import Dump, Item, publishes, units_in
 from gpuplan.features.live.queues.model import Matching
 
 
@@ -61,7 +61,7 @@ class Placing:
                 for resource, amount in {**requests, **limits}.items():
                     asked[resource] += units_in(amount) if resource in self._known or _GPU.match(resource) else 0
             for resource, units in asked.items():
-                nodes = [node for node in self._nodes if units and _has(node, resource) and _fits(pods, node)]
+                nodes = [node for node in self._nodes if units and publishes(node, resource) and _fits(pods, node)]
                 pools = dict.fromkeys(self._pool_of[node.name] for node in nodes if node.name in self._pool_of)
                 if nodes:
                     yield Asking(item, resource, max(number, 1) * units, tuple(pools), None if pools else nodes[0])
@@ -73,11 +73,6 @@ _GPU: Final = regex(r"nvidia\.com/(gpu|mig-)")
 
 def _has_ended(item: Item) -> bool:
     return text(inside(item.body, "status").get("phase")) in ("Succeeded", "Failed")
-
-
-def _has(node: Item, resource: str) -> bool:
-    status = inside(node.body, "status")
-    return any(units_in(inside(status, field).get(resource)) for field in ("allocatable", "capacity"))
 
 
 def _fits(pods: Mapping[str, object], node: Item) -> bool:
@@ -97,7 +92,7 @@ def _fits(pods: Mapping[str, object], node: Item) -> bool:
     tolerations = sequence(pods.get("tolerations"))
     for taint in map(mapping, sequence(inside(node.body, "spec").get("taints"))):
         key, value, effect = (text(taint.get(field)) for field in ("key", "value", "effect"))
-        is_lasting = not key.startswith("node.kubernetes.io/") and not _has(node, key)
+        is_lasting = not key.startswith("node.kubernetes.io/") and not publishes(node, key)
         if is_lasting and effect != "PreferNoSchedule" and not is_tolerated(tolerations, key, value, effect):
             return False
     return True

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.amounts import amount_text, portion_of
+from gpuplan.compiler.planning.amounts import LEAST_BYTES, amount_text, portion_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.policy.models import Cap as CappedBy
@@ -357,7 +357,8 @@ def compute_of(
             )
             reports.say("other-parts-than-gpus", at, team.name, related=related, key=key, team=team)
             whole = sum(amounts.values())
-        if counted is Counted.PODS and whole < len(firsts):
+        least = {Counted.PODS: len(firsts), Counted.MEMORY: LEAST_BYTES * len(firsts)}.get(counted, 0)
+        if whole < least:
             for space in team.spaces:
                 reports.gather("caps-beside-gpus", caps[space.name][key].at.key, space.name, keys=f"`{key}`")
             continue

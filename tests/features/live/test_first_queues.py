@@ -1,0 +1,216 @@
+"""Queues and flavors that run go on as they are when an import is synced, or the import names them as errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.compiler.pipeline import build
+from gpuplan.features.live.importing import Import
+from tests.features.live.test_first_quotas import LEFT_OUT, a_namespace, a_node, imported
+
+Body = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+CPU_NODE: Body = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "c", "labels": {"kubernetes.io/os": "linux"}},
+    "status": {"allocatable": {"cpu": "128"}, "nodeInfo": {"kubeletVersion": "v1.33.4"}},
+}
+
+
+def a_flavor(name: str, **labels: str) -> Body:
+    spec = {"nodeLabels": {key.replace("_", "/"): value for key, value in labels.items()}} if labels else {}
+    return {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def a_queue(name: str, **flavors: dict[str, int]) -> Body:
+    covered = [*dict.fromkeys(resource for cells in flavors.values() for resource in cells)]
+    listed = [
+        {"name": flavor, "resources": [{"name": key, "nominalQuota": cells.get(key, 0)} for key in covered]}
+        for flavor, cells in flavors.items()
+    ]
+    groups = [{"coveredResources": covered, "flavors": listed}]
+    spec = {"namespaceSelector": {}, "resourceGroups": groups}
+    return {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+
+
+def a_local_queue(name: str, queue: str, namespace: str = "one") -> Body:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": queue}}
+
+
+def a_job(queue: str, namespace: str = "one", name: str = "job") -> Body:
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    container = {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+
+
+def built(root: Path, kind: str) -> dict[str, Body]:
+    """The objects of a kind that are written, by name; those of a namespace with it."""
+    tree = build(root).tree
+    files = [data for path, data in tree.items() if f"/{kind.lower()}-" in path]
+    bodies = [body for data in files for body in yaml.safe_load_all(data) if body["kind"] == kind]
+    return {"/".join(filter(None, (b["metadata"].get("namespace"), b["metadata"]["name"]))): b["spec"] for b in bodies}
+
+
+def tenants(made: Import) -> dict[str, list[str]]:
+    return {draft.name: [*draft.spec["namespaces"]] for draft in made.drafts if draft.kind == "Tenant"}
+
+
+def errors(made: Import) -> list[str]:
+    return [item.finding.message for item in made.report.diagnostics if item.is_error]
+
+
+def messages(made: Import) -> list[str]:
+    return [item.finding.message for item in made.report.diagnostics]
+
+
+GPUS = {"nvidia.com/gpu": 4}
+ALL = {"cpu": 160, "memory": 2**39, **GPUS}
+GPU_NODE = a_node("g", "l40s", 4, zone="a")
+
+
+# --- Flavors of more nodes than a pool has -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flavor", [a_flavor("all"), a_flavor("all", zone="a")], ids=["of-all", "of-a-zone"])
+@pytest.mark.parametrize("beside", [{}, {"pods": 10}], ids=["cpu", "pods"])
+def test_a_queue_that_counts_cpu_on_nodes_without_gpus_stays_as_it_is(
+    flavor: Body, beside: dict[str, int], tmp_path: Path
+) -> None:
+    cpu_node = {**CPU_NODE, "metadata": {"name": "c", "labels": {"zone": "a"}}}
+    queue = a_queue("shared", all={**(beside or {"cpu": 160}), **GPUS})
+    made = imported(tmp_path, GPU_NODE, cpu_node, a_namespace(), flavor, queue, a_local_queue("jobs", "shared"))
+
+    assert errors(made) == [
+        "ClusterQueue `shared` counts CPU or memory by ResourceFlavor `all`, which is of nodes without GPUs, too"
+    ]
+    assert tenants(made) == {}
+    assert built(tmp_path, "ClusterQueue") == built(tmp_path, "LocalQueue") == {}
+    assert "all" not in built(tmp_path, "ResourceFlavor")
+
+
+def test_a_queue_on_gpus_alone_gets_a_flavor_of_the_pool_in_place_of_one_of_more_nodes(tmp_path: Path) -> None:
+    queue = a_queue("shared", all=GPUS)
+    made = imported(
+        tmp_path, GPU_NODE, CPU_NODE, a_namespace(), a_flavor("all"), queue, a_local_queue("jobs", "shared")
+    )
+
+    assert errors(made) == []
+    assert "ResourceFlavor `all` is of nodes beside those of a pool, too, such as Node `c`" in messages(made)
+    assert built(tmp_path, "ResourceFlavor").keys() == {"l40s"}
+
+
+@pytest.mark.parametrize("flavor", [a_flavor("all"), a_flavor("all", zone="a")], ids=["of-all", "of-a-zone"])
+def test_a_flavor_of_just_the_nodes_of_a_pool_keeps_its_name(flavor: Body, tmp_path: Path) -> None:
+    queue = a_queue("shared", all=ALL)
+    made = imported(tmp_path, GPU_NODE, a_namespace(), flavor, queue, a_local_queue("jobs", "shared"))
+
+    assert errors(made) == []
+    assert tenants(made) == {"shared": ["one"]}
+    assert built(tmp_path, "ResourceFlavor").keys() == {"all"}
+
+
+def test_memory_in_which_no_container_starts_is_named_and_not_read(tmp_path: Path) -> None:
+    queue = a_queue("shared", all={**ALL, "memory": 512})
+    made = imported(tmp_path, GPU_NODE, a_namespace(), a_flavor("all"), queue, a_local_queue("jobs", "shared"))
+
+    assert errors(made) == ["ClusterQueue `shared` has a quota on `memory` that is no number of them"]
+
+
+def test_the_help_on_a_flavor_of_all_nodes_leads_to_a_tenant(tmp_path: Path) -> None:
+    flavors = (a_flavor("all"), a_flavor("gpus", zone="a"))
+    queues = (a_queue("shared", gpus=ALL), a_queue("cpus", all={"cpu": 160}))
+    local = (a_local_queue("jobs", "shared"), a_local_queue("jobs", "cpus", "two"))
+    spaces = (a_namespace(), a_namespace("two"))
+    made = imported(tmp_path, GPU_NODE, CPU_NODE, *spaces, *flavors, *queues, *local)
+
+    assert errors(made) == []
+    assert tenants(made) == {"shared": ["one"]}
+    assert built(tmp_path, "ResourceFlavor").keys() == {"gpus"}
+
+
+def test_cpu_that_a_queue_counts_by_a_flavor_without_gpus_is_an_error(tmp_path: Path) -> None:
+    flavors = (a_flavor("cpus", kubernetes_io="x"), a_flavor("gpus", zone="a"))
+    node = {**CPU_NODE, "metadata": {"name": "c", "labels": {"kubernetes/io": "x"}}}
+    queue = a_queue("shared", gpus=ALL, cpus={"cpu": 128})
+    made = imported(tmp_path, GPU_NODE, node, a_namespace(), *flavors, queue, a_local_queue("jobs", "shared"))
+
+    assert errors(made) == ["ClusterQueue `shared` counts `cpu` where it has no GPUs"]
+
+
+# --- Several LocalQueues in a namespace --------------------------------------------------------------------------
+
+TWO_QUEUES = (
+    a_flavor("all"),
+    a_queue("batch", all={"nvidia.com/gpu": 3}),
+    a_queue("notebooks", all={"nvidia.com/gpu": 1}),
+)
+
+
+@pytest.mark.parametrize(
+    ("default", "other"), [("notebooks", "batch"), ("batch", "notebooks")], ids=["notebooks", "batch"]
+)
+@pytest.mark.parametrize("name", ["a-first", "nightly"])
+def test_default_leads_where_it_led(default: str, other: str, name: str, tmp_path: Path) -> None:
+    local = (a_local_queue("default", default), a_local_queue(name, other))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *TWO_QUEUES, *local, a_job(name))
+
+    assert tenants(made) == {default: ["one"]}
+    assert built(tmp_path, "LocalQueue") == {"one/default": {"clusterQueue": default}}
+    leads = f"LocalQueue `{name}` in namespace `one` leads to ClusterQueue `{other}`"
+    assert errors(made) == [f"{leads}, and `default` beside it to `{default}`"]
+
+
+def test_default_to_a_queue_without_gpus_keeps_the_namespace_as_it_is(tmp_path: Path) -> None:
+    queues = (
+        a_flavor("all"),
+        a_flavor("c", **{"kubernetes.io_os": "linux"}),
+        a_queue("gpus", all=GPUS),
+        a_queue("cpus", c={"cpu": 4}),
+    )
+    local = (a_local_queue("default", "cpus"), a_local_queue("gpus", "gpus"), a_local_queue("gpus", "gpus", "two"))
+    made = imported(tmp_path, GPU_NODE, CPU_NODE, a_namespace(), a_namespace("two"), *queues, *local)
+
+    assert tenants(made) == {"gpus": ["two"]}
+    assert errors(made) == [
+        "LocalQueue `default` in namespace `one` leads to ClusterQueue `cpus`, of which no tenant is made"
+    ]
+
+
+@pytest.mark.parametrize("used", ["a", "b"])
+def test_without_default_the_namespace_is_of_the_queue_that_its_work_is_in(used: str, tmp_path: Path) -> None:
+    local = (a_local_queue("a", "batch"), a_local_queue("b", "notebooks"))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *TWO_QUEUES, *local, a_job(used))
+
+    assert tenants(made) == {{"a": "batch", "b": "notebooks"}[used]: ["one"]}
+    assert built(tmp_path, "LocalQueue")[f"one/{used}"] == {"clusterQueue": {"a": "batch", "b": "notebooks"}[used]}
+
+
+def test_two_localqueues_to_one_queue_are_no_error(tmp_path: Path) -> None:
+    local = (a_local_queue("default", "batch"), a_local_queue("jobs", "batch"))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *TWO_QUEUES, *local)
+
+    assert errors(made) == []
+    assert built(tmp_path, "LocalQueue").keys() == {"one/default", "one/jobs"}
+
+
+def test_a_quota_on_gpus_of_nodes_that_are_in_no_pool_is_an_error(tmp_path: Path) -> None:
+    labels = {"cloud.google.com_gke-nodepool": "mig"}
+    flavors = (a_flavor("all", zone="a"), a_flavor("mig", **labels))
+    queue = a_queue("shared", all=GPUS, mig={"nvidia.com/gpu": 7})
+    local = a_local_queue("jobs", "shared")
+    made = imported(tmp_path, GPU_NODE, LEFT_OUT, a_namespace(), *flavors, queue, local)
+
+    assert errors(made) == [
+        "ClusterQueue `shared` counts `nvidia.com/gpu` on nodes that are in no pool, such as Node `gke-mig-1`"
+    ]

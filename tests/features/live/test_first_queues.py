@@ -214,3 +214,130 @@ def test_a_quota_on_gpus_of_nodes_that_are_in_no_pool_is_an_error(tmp_path: Path
     assert errors(made) == [
         "ClusterQueue `shared` counts `nvidia.com/gpu` on nodes that are in no pool, such as Node `gke-mig-1`"
     ]
+
+
+# --- KAI-Scheduler -----------------------------------------------------------------------------------------------
+
+NO_BOUND = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+
+
+def a_kai_queue(name: str, quota: float, limit: float, parent: str = "", cpu: Body | None = None, **spec: Any) -> Body:
+    gpu = {"quota": quota, "limit": limit, "overQuotaWeight": 1}
+    above = {"parentQueue": parent} if parent else {}
+    resources = {"gpu": gpu, "cpu": cpu or NO_BOUND, "memory": NO_BOUND}
+    body = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}}
+    return {**body, "spec": {**above, "resources": resources, **spec}}
+
+
+def kai_work(queue: str, namespace: str = "one", part: str = "", **pods: Any) -> Body:
+    annotations = {"gpu-fraction": part} if part else {}
+    container = {"name": "c", "image": "x", "resources": {} if part else {"limits": {"nvidia.com/gpu": 1}}}
+    labels = {"app": queue, "kai.scheduler/queue": queue}
+    spec = {"schedulerName": "kai-scheduler", **pods, "containers": [container]}
+    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": queue, "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {"app": queue}}, "template": template},
+    }
+
+
+KAI_NODES = (a_node("a", "a100", 8), a_node("l", "l40s", 2))
+
+
+def kai_queues(root: Path, tenant: str) -> dict[str, Body]:
+    """The resources of a tenant's queues by pool."""
+    found = built(root, "Queue")
+    shown = {name: spec for name, spec in found.items() if spec["displayName"] == tenant}
+    return {("l40s" if name.endswith("l40s") else "a100"): spec["resources"] for name, spec in shown.items()}
+
+
+@pytest.mark.parametrize(("quota", "limit"), [(1.5, 1.5), (2, 3), (6.5, 8), (0.25, 0.5)])
+def test_a_quota_in_parts_of_gpus_keeps_its_sum_and_each_pool_its_limit(
+    quota: float, limit: float, tmp_path: Path
+) -> None:
+    bodies = (a_kai_queue("top", 8, -1), a_kai_queue("chat", quota, limit, "top"), kai_work("chat", part="0.5"))
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *bodies)
+
+    assert errors(made) == []
+    gpus = [resources["gpu"] for resources in kai_queues(tmp_path, "chat").values()]
+    assert sum(gpu["quota"] for gpu in gpus) == quota
+    assert {gpu["limit"] for gpu in gpus} == {limit}
+
+
+@pytest.mark.parametrize(("quota", "limit"), [(2, 3), (8, 8), (6.5, 7.5)])
+def test_a_limit_on_whole_gpus_is_no_lower_than_it_was(quota: float, limit: float, tmp_path: Path) -> None:
+    bodies = (a_kai_queue("top", 8, -1), a_kai_queue("chat", quota, limit, "top"), kai_work("chat"))
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *bodies)
+
+    assert errors(made) == []
+    gpus = [resources["gpu"] for resources in kai_queues(tmp_path, "chat").values()]
+    assert sum(gpu["quota"] for gpu in gpus) == int(quota)
+    assert min(gpu["limit"] for gpu in gpus) >= limit
+    told = "Queue `chat` has GPUs that are no whole number of what pool `a100-sxm4-40gb` hands out"
+    assert (told in messages(made)) == (quota % 1 > 0)
+
+
+def test_a_quota_goes_to_the_pool_that_work_of_the_queue_selects(tmp_path: Path) -> None:
+    work = kai_work("chat", nodeSelector={"board": "l40s"})
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 1, 2), work)
+
+    assert errors(made) == []
+    quotas = {pool: resources["gpu"]["quota"] for pool, resources in kai_queues(tmp_path, "chat").items()}
+    assert quotas == {"a100": 0, "l40s": 1}
+
+
+def test_cpu_is_divided_as_the_gpus_are_and_its_limit_is_not(tmp_path: Path) -> None:
+    cpu = {"quota": 100_000, "limit": 200_000, "overQuotaWeight": 1}
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 5, 5, cpu=cpu), kai_work("chat"))
+
+    assert errors(made) == []
+    found = {pool: resources["cpu"] for pool, resources in kai_queues(tmp_path, "chat").items()}
+    assert {pool: (part["quota"], part["limit"]) for pool, part in found.items()} == {
+        "a100": (80_000, 200_000),
+        "l40s": (20_000, 200_000),
+    }
+
+
+@pytest.mark.parametrize("parts", [(3, 3), (1, 5), (2, 2)])
+def test_a_queue_with_as_much_as_those_below_it_is_not_called_less(parts: tuple[int, int], tmp_path: Path) -> None:
+    leaves = [a_kai_queue(f"t{index}", part, part, "top") for index, part in enumerate(parts)]
+    work = [kai_work(f"t{index}", f"n{index}") for index in range(2)]
+    spaces = [a_namespace(f"n{index}") for index in range(2)]
+    made = imported(tmp_path, *KAI_NODES, *spaces, a_kai_queue("top", sum(parts), -1), *leaves, *work)
+
+    assert errors(made) == []
+    assert not any("less than what the queues below it have" in message for message in messages(made))
+
+
+def test_a_queue_with_less_than_those_below_it_is_called_so(tmp_path: Path) -> None:
+    queues = (a_kai_queue("top", 1, -1), a_kai_queue("chat", 4, 4, "top"))
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *queues, kai_work("chat"))
+
+    assert "Queue `top` has a quota that is less than what the queues below it have" in messages(made)
+
+
+def test_the_shard_whose_nodes_get_shards_of_their_own_is_named(tmp_path: Path) -> None:
+    shard = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"), shard)
+
+    told = "SchedulingShard `default` loses the nodes of `a100-sxm4-40gb` and `l40s` from the first sync on"
+    assert told in messages(made)
+
+
+def test_a_name_that_is_displayed_and_a_priority_are_told_or_kept(tmp_path: Path) -> None:
+    queue = a_kai_queue("chat", 1, 2, displayName="Chat team", priority=120)
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), queue, kai_work("chat"))
+
+    assert {spec["priority"] for spec in built(tmp_path, "Queue").values()} == {120}
+    assert "queues are displayed as `Chat team`, which no policy says" in messages(made)
+
+
+@pytest.mark.parametrize("name", ["train", "build", "inference", "build-preemptible"])
+def test_a_class_of_kais_chart_needs_no_policy(name: str, tmp_path: Path) -> None:
+    work = kai_work("chat", priorityClassName=name)
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 1, 2), work)
+
+    notes = [note for item in made.report.diagnostics for note in item.finding.notes]
+    assert not any("which is in no policy" in note for note in notes)

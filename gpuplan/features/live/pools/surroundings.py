@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY
+from gpuplan.compiler.backends.workloads.bodies import FRACTION as PART_OF_GPU, GPU_MEMORY
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.manifests import parse_quantity
@@ -148,10 +150,20 @@ class Surroundings:
         values = [mapping(document.data) for document in self._dump.others]  # where KAI-Scheduler is told to
         values += [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "Config")]
         values += [inside(item.body, "spec", "values") for item in self._dump.of_kind(_HELM, "HelmRelease")]
-        shares = any(inside(part, "global").get("gpuSharing") is True for part in values)
+        shares = any(inside(part, "global").get("gpuSharing") is True for part in values) or self._is_asked_in_parts
         return shares and GPU_RESOURCE not in granted and not is_granted_elsewhere
 
+    @cached_property
+    def _is_asked_in_parts(self) -> bool:
+        """Whether work asks KAI-Scheduler for parts of GPUs and none asks for whole ones."""
+        if not self._dump.of_kind(_QUEUES, "Queue"):
+            return False
+        found = [part for item in self._dump.objects for _, part in parts_with(item.body, "annotations", "resources")]
+        has_parts = any(not {PART_OF_GPU, GPU_MEMORY}.isdisjoint(inside(part, "annotations")) for part in found)
+        return has_parts and not any(GPU_RESOURCE in inside(part, "resources", "limits") for part in found)
 
+
+_QUEUES: Final = "scheduling.run.ai"
 _NVIDIA: Final = "nvidia.com/"
 _HELM: Final = "helm.toolkit.fluxcd.io"
 

@@ -39,4 +39,5 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     for queue, item in found:
         if queue.tenant not in used and item is not None:
             reports.about("unused-queue", item)
+    reports.say_gathered()
     return tuple(queue for queue, _ in found if queue.tenant in used), tuple(reports.diagnostics)

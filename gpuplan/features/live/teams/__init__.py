@@ -13,9 +13,9 @@ from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
+from gpuplan.features.live.queues.placing import Placing
 from gpuplan.features.live.teams.access import allowed, containers_of, members_of, network_resources
 from gpuplan.features.live.teams.caps import Offers, Space, Team, bans_gpus, counts_gpus, judge_quotas, offers_of
-from gpuplan.features.live.teams.placing import Placing
 from gpuplan.features.live.teams.projects import queues_of, read_orgs
 from gpuplan.features.live.teams.quotas import quotas_of
 

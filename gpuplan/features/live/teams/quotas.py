@@ -16,6 +16,7 @@ from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.policy.models import Cap as CappedBy
 from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.queues.placing import Placing
 from gpuplan.features.live.teams.caps import (
     COMPUTE_KEYS,
     Cap,
@@ -28,7 +29,6 @@ from gpuplan.features.live.teams.caps import (
     offers_in,
     read_caps,
 )
-from gpuplan.features.live.teams.placing import Placing
 
 
 class Share(Value):

@@ -130,7 +130,7 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
         losses = next((item for item in around if item is not None), None)
         if losses is not None:
             losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
-    known = {found.name for found in plan.priority_classes}
+    known = {*(found.name for found in plan.priority_classes), *plan.scheduler.own_classes}
     for item, asked in found:
         lost = losses_by_place[_key(item.at)]
         for _, part in parts_with(item.body, "priorityClassName"):

@@ -341,3 +341,80 @@ def test_a_class_of_kais_chart_needs_no_policy(name: str, tmp_path: Path) -> Non
 
     notes = [note for item in made.report.diagnostics for note in item.finding.notes]
     assert not any("which is in no policy" in note for note in notes)
+
+
+# --- Kueue before 0.15, and its Configuration --------------------------------------------------------------------
+
+
+def a_controller(image: str) -> Body:
+    container = {"name": "manager", "image": image}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+
+
+def of_v1beta1(*bodies: Body) -> list[Body]:
+    """The same queues as a release before 0.15 serves them."""
+    found = [{**body, "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": {**body["spec"]}} for body in bodies]
+    for body in found:
+        if "cohortName" in body["spec"]:
+            body["spec"]["cohort"] = body["spec"].pop("cohortName")
+    return found
+
+
+@pytest.mark.parametrize("release", ["v0.8.1", "v0.11.4", "v0.14.9"])
+def test_queues_of_an_older_kueue_are_read_and_its_upgrade_is_named(release: str, tmp_path: Path) -> None:
+    queue, other = a_queue("jobs", all={"nvidia.com/gpu": 3}), a_queue("lab", all={"nvidia.com/gpu": 1})
+    for body in (queue, other):
+        body["spec"]["cohortName"] = "everyone"
+    local = (a_local_queue("default", "jobs"), a_local_queue("default", "lab", "two"))
+    spaces = (a_namespace(), a_namespace("two"))
+    objects = of_v1beta1(a_flavor("all"), queue, other, *local)
+    made = imported(tmp_path, GPU_NODE, *spaces, *objects, a_controller(f"registry.k8s.io/kueue/kueue:{release}"))
+
+    assert errors(made) == []
+    assert f"Kueue {release} does not know the objects that are written for it" in messages(made)
+    assert tenants(made) == {"jobs": ["one"], "lab": ["two"]}
+    assert {name: spec["cohortName"] for name, spec in built(tmp_path, "ClusterQueue").items()} == {
+        "jobs": "everyone",
+        "lab": "everyone",
+    }
+    assert made.first_sync is not None
+    assert {drift.path for drift in made.first_sync if "cohort" in drift.path} == set()
+    assert "spec.preemption" in {drift.path for drift in made.first_sync}
+
+
+def test_a_kueue_that_knows_the_objects_is_written_with_its_release(tmp_path: Path) -> None:
+    queues = (a_flavor("all"), a_queue("jobs", all=GPUS), a_local_queue("default", "jobs"))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *queues, a_controller("registry.k8s.io/kueue/kueue:v0.17.0"))
+
+    (cluster,) = [draft.spec for draft in made.drafts if draft.kind == "Cluster"]
+    assert cluster["scheduler"]["version"] == "v0.17.0"
+    assert not any("does not know the objects" in message for message in messages(made))
+
+
+def test_settings_of_kueues_configuration_are_named(tmp_path: Path) -> None:
+    settings = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "manageJobsWithoutQueueName": True,
+        "waitForPodsReady": {"enable": True},
+        "integrations": {"frameworks": ["batch/job", "ray.io/rayjob"]},
+    }
+    files = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": yaml.safe_dump(settings)},
+    }
+    queues = (a_flavor("all"), a_queue("jobs", all=GPUS), a_local_queue("default", "jobs"))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *queues, files)
+
+    title = "ConfigMap `kueue-manager-config` in namespace `kueue-system`"
+    keys = "`manageJobsWithoutQueueName` and `waitForPodsReady`"
+    assert f"{title} sets {keys}, which follows from no policy" in messages(made)
+    assert f"{title} has another `integrations` than gpuplan writes" in messages(made)

@@ -16,6 +16,8 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
+from gpuplan.compiler.catalog.operators import parse_version
+from gpuplan.compiler.checks.queues import OLDEST_RELEASES
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.kueue import ROOT_COHORT, UNCOUNTED, WAIT_FOR_PODS_READY, decided
@@ -159,7 +161,10 @@ _RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
 
 
 def _running(reader: Reader, scheduler: SchedulerKind) -> str:
-    """Return the release in the labels of its Deployments, or in the tags of their images; empty if none has one."""
+    """Return the release in the labels of its Deployments, or in the tags of their images; empty if none has one.
+
+    It is empty, too, for a release that knows nothing that gpuplan writes: the Cluster describes the next one.
+    """
     for item in reader.dump.of_kind("apps", "Deployment"):
         containers = sequence(part(item.body, "spec", "template", "spec", "containers"))
         labels = [item.labels.get(label, "") for label in ("app.kubernetes.io/version", "helm.sh/chart")]
@@ -167,7 +172,12 @@ def _running(reader: Reader, scheduler: SchedulerKind) -> str:
         for written in (*labels, *images) if item.name in _DEPLOYMENTS.get(scheduler, ()) else ():
             if found := _RELEASE.search(written):
                 reader.use(item)
-                return f"v{found[0].removeprefix('v')}"
+                running, oldest = f"v{found[0].removeprefix('v')}", OLDEST_RELEASES.get(scheduler, ())
+                if (parse_version(running) or ())[:2] >= oldest:
+                    return running
+                title, least = traits_of(scheduler).title, ".".join(map(str, oldest))
+                reader.say("scheduler-too-old", item.at, title=title, release=running, oldest=least)
+                return ""
     return ""
 
 

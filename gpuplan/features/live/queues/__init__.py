@@ -11,8 +11,9 @@ from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.queues import kai, kueue
 from gpuplan.features.live.queues.model import KUEUE_GROUP, Queue, root_cohort
+from gpuplan.features.live.queues.versions import in_version
 
-__all__ = ["Queue", "read", "root_cohort"]
+__all__ = ["Queue", "in_version", "read", "root_cohort"]
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:

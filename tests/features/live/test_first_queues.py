@@ -418,3 +418,81 @@ def test_settings_of_kueues_configuration_are_named(tmp_path: Path) -> None:
     keys = "`manageJobsWithoutQueueName` and `waitForPodsReady`"
     assert f"{title} sets {keys}, which follows from no policy" in messages(made)
     assert f"{title} has another `integrations` than gpuplan writes" in messages(made)
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+def of_runai(kind: str, name: str, group: str = "kai.resources/v1alpha1", **spec: Any) -> Body:
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def a_part(pool: str, deserved: float, limit: float = -1) -> Body:
+    gpu = {"deserved": deserved, "limit": limit, "overQuotaWeight": 1}
+    return {"name": f"queue-{pool}", "nodepool": pool, "resources": {"gpu": gpu}}
+
+
+NODE_POOLS = (
+    of_runai("NodePool", "big", labelKey="board", labelValue="a100"),
+    of_runai("NodePool", "small", labelKey="board", labelValue="l40s"),
+)
+
+
+def test_projects_of_runai_are_tenants_of_the_pools_that_its_node_pools_are(tmp_path: Path) -> None:
+    project = of_runai(
+        "Project", "chat", parent="labs", namespace="one", queues=[a_part("big", 2, 4), a_part("small", 1)]
+    )
+    department = of_runai("Department", "labs", queues=[a_part("big", 5), a_part("small", 1)])
+    queue = a_kai_queue("queue-big", 2, 4)
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *NODE_POOLS, project, department, queue)
+
+    assert errors(made) == []
+    assert {draft.name for draft in made.drafts if draft.kind == "Pool"} == {"big", "small"}
+    (chat,) = [draft.spec for draft in made.drafts if (draft.kind, draft.name) == ("Tenant", "chat")]
+    assert (chat["parent"], chat["namespaces"]) == ("labs", ["one"])
+    assert [*chat["quotas"]] == [
+        {"pool": "big", "unit": "gpu", "guaranteed": 2, "limit": 4},
+        {"pool": "small", "unit": "gpu", "guaranteed": 1, "limit": "none"},
+    ]
+    assert "no tenant is made of Queues `queue-big`: Run:ai makes them of its projects" in messages(made)
+
+
+def test_a_project_without_a_limit_has_what_it_deserves(tmp_path: Path) -> None:
+    part = {"name": "q", "nodepool": "big", "resources": {"gpu": {"deserved": 2}}}
+    project = of_runai("Project", "chat", namespace="one", queues=[part])
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *NODE_POOLS, project)
+
+    (chat,) = [draft.spec for draft in made.drafts if (draft.kind, draft.name) == ("Tenant", "chat")]
+    assert [quota for quota in chat["quotas"] if quota["pool"] == "big"] == [
+        {"pool": "big", "unit": "gpu", "guaranteed": 2}
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Project", "Department"])
+def test_projects_that_do_not_show_what_they_have_are_named(kind: str, tmp_path: Path) -> None:
+    bodies = [of_runai(kind, name, "run.ai/v2", deservedGpus=2) for name in ("chat", "vision")]
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), *bodies, a_kai_queue("chat", 2, 2))
+
+    assert errors(made) == []
+    assert f"{kind}s `chat` and `vision` of Run:ai do not show what teams have" in messages(made)
+    assert "no tenant is made of Queues `chat`: Run:ai makes them of its projects" in messages(made)
+
+
+# --- Names of flavors --------------------------------------------------------------------------------------------
+
+
+def test_a_pool_is_called_as_the_flavor_of_its_nodes(tmp_path: Path) -> None:
+    queue = a_queue("shared", fast=GPUS)
+    flavor = a_flavor("fast", zone="a")
+    made = imported(tmp_path, GPU_NODE, CPU_NODE, a_namespace(), flavor, queue, a_local_queue("jobs", "shared"))
+
+    assert [draft.name for draft in made.drafts if draft.kind == "Pool"] == ["fast"]
+    assert built(tmp_path, "ResourceFlavor").keys() == {"fast"}
+
+
+def test_no_pool_writes_into_a_flavor_of_others(tmp_path: Path) -> None:
+    queue = a_queue("shared", l40s=GPUS)
+    made = imported(tmp_path, GPU_NODE, CPU_NODE, a_namespace(), a_flavor("l40s"), queue, a_local_queue("j", "shared"))
+
+    assert [draft.name for draft in made.drafts if draft.kind == "Pool"] == ["l40s"]
+    assert built(tmp_path, "ResourceFlavor").keys() == {"l40s-2"}

@@ -32,14 +32,16 @@ from gpuplan.features.live.queues import root_cohort
 
 KUEUE: Final = "kueue.x-k8s.io"
 KAI: Final = "scheduling.run.ai"
-RUNAI: Final = "run.ai"
+RUNAI: Final = ("run.ai", "kai.resources")
+"""Groups of Run:ai before 3.0, and of the open project that 3.0 is made of."""
 _SHARDS: Final = "kai.scheduler"
 _PROJECTS: Final = "gpuplan-projects"
 
 
 def kind(reader: Reader) -> SchedulerKind:
     """Run:ai has queues of the same group as KAI-Scheduler, so that its projects count first."""
-    if RUNAI in reader.groups or any(item.name == _PROJECTS for item in reader.dump.objects) or [*_requests(reader)]:
+    has_projects = any(item.name == _PROJECTS for item in reader.dump.objects)
+    if not reader.groups.isdisjoint(RUNAI) or has_projects or [*_requests(reader)]:
         return SchedulerKind.RUNAI
     if KUEUE in reader.groups:
         return SchedulerKind.KUEUE

@@ -53,8 +53,8 @@ class _Reading:
         claims, self.kept = read_claims(dump, machines)
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
-        flavors = self.surroundings.flavors_of_nodes
-        groups = group(claims, live, flavors, are_labelled_by_others=is_external)
+        flavors, names = self.surroundings.flavors_of_nodes, self.surroundings.names_of_nodes
+        groups = group(claims, live, flavors, names, are_labelled_by_others=is_external)
         self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
         self.boards = {found.pool: board_of(found) for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)

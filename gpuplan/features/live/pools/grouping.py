@@ -35,13 +35,14 @@ def group(
     claims: Sequence[Claim],
     machines: Sequence[Machine],
     flavors: Mapping[str, tuple[str, ...]],
+    called: Mapping[str, str],
     *,
     are_labelled_by_others: bool,
 ) -> Iterator[Group]:
     """Claimed pools first, each with its nodes; nodes that nobody claims by what they are and what they are told.
 
-    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Where nodes are labelled by
-    whoever makes them, the label of their node pool chooses them.
+    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Nodes are ``called`` as people
+    call their pool. Where nodes are labelled by whoever makes them, the label of their node pool chooses them.
     """
     members: dict[str, list[Machine]] = {claim.pool: [] for claim in claims}
     left: list[Machine] = []
@@ -54,10 +55,12 @@ def group(
         )
         members.get(pool, left).append(machine)
     yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
-    alike = grouped((_key(machine, flavors.get(machine.name, ())), machine) for machine in left)
+    told = {machine.name: (*flavors.get(machine.name, ()), called.get(machine.name, "")) for machine in left}
+    alike = grouped((_key(machine, told[machine.name]), machine) for machine in left)
     taken = {claim.pool for claim in claims}
     for found in alike.values():
-        first, wish = found[0], _name(found[0])
+        first, known = found[0], called.get(found[0].name, "")
+        wish = policy_name(known) if known else _name(first)
         names = chain((wish,), (f"{wish}-{number}" for number in count(2)))
         name = first.pool or next(one for one in names if one not in taken)
         taken.add(name)

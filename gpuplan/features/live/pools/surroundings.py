@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY
@@ -36,6 +36,7 @@ class Surroundings:
         self._dump = dump
         self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
         own = {machine.name: dict(machine.labels) for machine in machines}
+        self._machines = own.keys()
         # One of further nodes, as of all, is no pool's: the pool's labels in it would keep all work off them.
         nodes = {**{node.name: node.labels for node in dump.of_kind("", "Node")}, **own}.items()
         self._members = {
@@ -69,6 +70,22 @@ class Surroundings:
                 found[node] = (*found.get(node, ()), name)
         return found
 
+    @property
+    def names_of_nodes(self) -> Mapping[str, str]:
+        """The names that people have for the pools of nodes: of node pools of Run:ai, or else of flavors."""
+        known = {
+            item.name
+            for item in self._flavors
+            if self._members[item.name] <= self._machines and not inside(item.body, "spec").get("topologyName")
+        }
+        named = {node: names[0] for node, names in self.flavors_of_nodes.items() if len(names) == 1}
+        found = {node: name for node, name in named.items() if name in known and "default" not in name}
+        for pool in (item for group in _RUNAI for item in self._dump.of_kind(group, "NodePool")):
+            key, value = (text(inside(pool.body, "spec").get(field)) for field in ("labelKey", "labelValue"))
+            nodes = (node for node in self._dump.of_kind("", "Node") if key and node.labels.get(key) == value)
+            found |= dict.fromkeys((node.name for node in nodes), pool.name)
+        return found
+
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor that is for the nodes of a pool and for no others."""
         for item in self._flavors:
@@ -78,9 +95,12 @@ class Surroundings:
         return next((item for item in self._flavors if own and self._members[item.name] == own), None)
 
     def flavor_name(self, pool: str, machines: Sequence[Machine]) -> dict[str, str]:
-        found = self._find_flavor(pool, machines)
-        is_kept = found is not None and found.name != pool and self.fixed_flavor(pool, machines) is None
-        return {"resourceFlavor": found.name} if found is not None and is_kept else {}
+        """Return the name of a pool's flavor if it is not the pool's own; no other flavor is overwritten."""
+        found = self._find_flavor(pool, machines) if self.fixed_flavor(pool, machines) is None else None
+        taken = {item.name for item in self._dump.of_kind(_KUEUE, "ResourceFlavor")}
+        free = (name for name in chain((pool,), (f"{pool}-{number}" for number in count(2))) if name not in taken)
+        name = found.name if found else next(free)
+        return {"resourceFlavor": name} if name != pool else {}
 
     def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor of a pool, where the API server would refuse what gpuplan writes into it.
@@ -164,6 +184,7 @@ class Surroundings:
 
 
 _QUEUES: Final = "scheduling.run.ai"
+_RUNAI: Final = ("run.ai", "kai.resources")
 _NVIDIA: Final = "nvidia.com/"
 _HELM: Final = "helm.toolkit.fluxcd.io"
 

@@ -29,6 +29,7 @@ def read(dump: Dump, plan: Plan) -> Found:
     reports = Reports()
     offers, spaces = offers_of(plan), find_spaces(dump)
     projects = queues_of(read_orgs(dump), offers, spaces, reports) if plan.scheduler.has_projects else ()
+    _tell_runai(dump, plan, reports, has_projects=bool(projects))
     order = tuple(namespace for queue in projects for namespace in queue.namespaces)
     placing = Placing(dump, plan)
     teams = find_teams(plan, spaces, offers, (*queued, *projects), order, placing, reports)
@@ -60,6 +61,17 @@ def read(dump: Dump, plan: Plan) -> Found:
         drafts.append(Draft("Tenant", team.name, spec, team.sources, tuple(dict.fromkeys(remarks))))
     reports.say_gathered()
     return Found(tuple(drafts), (*diagnostics, *reports.diagnostics))
+
+
+def _tell_runai(dump: Dump, plan: Plan, reports: Reports, *, has_projects: bool) -> None:
+    """Name objects of Run:ai that show nothing of what a team has, or nothing that its projects do not show."""
+    if not plan.scheduler.has_projects:
+        return
+    for item in dump.of_kind("run.ai", "Project", "Department"):
+        if not has_projects:
+            reports.gather("projects-in-runai", item.at / "metadata" / "name", item.name, kind=item.kind)
+    for item in dump.of_kind("scheduling.run.ai", "Queue"):
+        reports.gather("queues-of-runai", item.at / "metadata" / "name", item.name)
 
 
 # --- Whose a namespace is -----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.pipeline import build, validate
 from gpuplan.features.live.importing import Import, adopt, write_import
@@ -342,3 +343,83 @@ def test_many_namespaces_without_a_level_are_one_finding_and_one_later(tmp_path:
 
     assert told(made) == ["the dump shows no level of Pod Security of `n0`, `n1`, `n10`, `n11` and 16 more"]
     assert [item.code for item in validate(tmp_path).diagnostics].count("GPU520") == 1
+
+
+# --- LimitRanges -------------------------------------------------------------------------------------------------
+
+
+def a_limit_range(namespace: str = "one", kind: str = "Container", **limits: Any) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "limits", "namespace": namespace},
+        "spec": {"limits": [{"type": kind, **limits}]},
+    }
+
+
+@pytest.mark.parametrize("field", ["default", "defaultRequest"])
+def test_a_limit_range_that_gives_gpus_is_named_with_what_comes_of_it(field: str, tmp_path: Path) -> None:
+    limits = a_limit_range(**{field: {"nvidia.com/gpu": "1"}})
+    made = imported(tmp_path, a_node("a"), a_namespace(), a_quota({"requests.nvidia.com/gpu": "4"}), limits)
+
+    assert "LimitRanges of `one` give each container `nvidia.com/gpu` that asks for none" in told(made, "warning")
+
+
+def test_a_bound_of_a_limit_range_is_named_once_for_all(tmp_path: Path) -> None:
+    spaces = ("one", "two")
+    bounds = [a_limit_range(name, max={"cpu": "8"}) for name in spaces]
+    quota_of = [a_quota({"requests.nvidia.com/gpu": "4"}, name) for name in spaces]
+    made = imported(tmp_path, a_node("a"), *map(a_namespace, spaces), *quota_of, *bounds)
+
+    assert told(made) == ["LimitRanges of `one` and `two` have `max` of `cpu`, which no policy says"]
+
+
+# --- How it reads ------------------------------------------------------------------------------------------------
+
+
+def test_comments_are_shorter_than_the_policy(tmp_path: Path) -> None:
+    roles = [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": f"r{index}", "namespace": "one"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+            "subjects": [{"kind": "Group", "name": "g"}],
+        }
+        for index in range(9)
+    ]
+    hard = {"requests.nvidia.com/gpu": "40", "services": "3", "limits.cpu": "9"}
+    work = [a_deployment({"nodeSelector": {"board": name}}, name=name) for name in ("a100", "t4")]
+    imported(tmp_path, *TWO_POOLS, a_namespace(), a_quota(hard), a_limit_range(max={"cpu": "8"}), *roles, *work)
+
+    lines = (tmp_path / "overlays/lab/tenants/one.yaml").read_text().splitlines()
+    comments = [line for line in lines if line.startswith("#")]
+    assert 0 < len(comments) < len(lines) - len(comments)
+
+
+def test_a_cap_beyond_what_there_is_is_explained_beside_it(tmp_path: Path) -> None:
+    made = imported(tmp_path, a_node("t", "t4", 4), a_namespace(), a_quota({"requests.nvidia.com/gpu": "21"}))
+
+    (draft,) = [draft for draft in made.drafts if draft.kind == "Tenant"]
+    assert draft.remarks == (
+        "pool `tesla-t4` has 4 `gpu` for caps of 21: `limit` is the cap of today, 21, and 4 of it are guaranteed",
+    )
+
+
+# --- Names -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["argocd", "flux"])
+def test_a_name_that_no_cluster_may_have_is_trouble_before_anything_is_written(name: str, tmp_path: Path) -> None:
+    dump = {"dump.yaml": yaml.safe_dump(a_node("a")).encode()}
+    with pytest.raises(GpuplanError, match=f"`{name}` cannot be a cluster's name"):
+        adopt(dump, tmp_path, name)
+
+
+def test_priority_classes_of_the_first_cluster_are_not_those_of_the_next(tmp_path: Path) -> None:
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 9}
+    first = imported(tmp_path, a_node("a"), urgent)
+    second = adopt({"dump.yaml": yaml.safe_dump(a_node("b")).encode()}, tmp_path, "other")
+
+    assert "overlays/lab/priority-classes/urgent.yaml" in first.files
+    assert "overlays/other/not-here.yaml" not in second.files

@@ -109,7 +109,7 @@ def test_quotas_beyond_what_there_is_stay_as_caps() -> None:
         "vision": {"pool": "a", "unit": "gpu", "guaranteed": 3, "limit": 6},
     }
     assert messages(found) == [("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8")]
-    assert ["add up to 16 of 8" in draft.remarks[0] for draft in found.drafts] == [True, True]
+    assert ["has 8 `gpu` for caps of 16" in draft.remarks[0] for draft in found.drafts] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_members_are_groups_users_and_service_accounts_with_a_cluster_role() -> 
 def test_a_role_of_the_namespace_stays_there() -> None:
     found = imported(a_platform(pool("a")), A_QUOTA + a_binding("x", "runner", "{kind: Group, name: g}", kind="Role"))
     assert "members" not in specs(found)["vision"]
-    assert messages(found) == [("GPU811", "RoleBinding `x` in namespace `vision` gives a Role of namespace `vision`")]
+    assert messages(found) == [("GPU811", "RoleBinding `vision/x` gives a Role of its namespace")]
 
 
 def a_namespace(*labels: str) -> str:
@@ -249,9 +249,7 @@ spec:
         "cpu": {"request": "1", "limit": "2", "maxRatio": 4},
         "memory": {"limit": "4Gi"},
     }
-    assert messages(found) == [
-        ("GPU811", "LimitRange `defaults` in namespace `vision` has `max` of `cpu`, which no policy says")
-    ]
+    assert messages(found) == [("GPU811", "LimitRanges of `vision` have `max` of `cpu`, which no policy says")]
 
 
 # --- Priority classes --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
+from gpuplan.compiler.planning.hand_files import is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
@@ -43,7 +44,7 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
             if role.startswith(_SYSTEM):
                 continue
             if role_ref.get("kind") != "ClusterRole" or not role:
-                _tell_member(reports, team, item, f"gives a Role of namespace `{space.name}`", "roleRef")
+                _tell_member(reports, item, "gives a Role of its namespace", "roleRef")
                 continue
             for index, subject in enumerate(map(mapping, sequence(item.body.get("subjects")))):
                 name, kind = text(subject.get("name")), text(subject.get("kind"))
@@ -53,13 +54,13 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
                     found[_Member(*members[kind], role)] = item
                 else:
                     what = f"names a {kind or 'subject'} that is neither a group nor a user"
-                    _tell_member(reports, team, item, what, "subjects", index)
+                    _tell_member(reports, item, what, "subjects", index)
         by_space.append(found)
     everywhere = set(by_space[0]).intersection(*by_space) if by_space else set()
     for found in by_space:
         some = {id(item): item for member, item in found.items() if member not in everywhere}
         for item in some.values():
-            _tell_member(reports, team, item, "does not hold in all of the tenant's namespaces", "subjects")
+            _tell_member(reports, item, "does not hold in all of the tenant's namespaces", "subjects")
     entries: list[Any] = []
     for field, name, role in sorted(everywhere):
         key = "role" if role in _USUAL_ROLES else "clusterRole"
@@ -72,10 +73,10 @@ _SYSTEM: Final = "system:"
 _USUAL_ROLES: Final = frozenset(Role)
 
 
-def _tell_member(reports: Reports, team: Team, binding: Item, reason: str, *route: str | int) -> None:
+def _tell_member(reports: Reports, binding: Item, reason: str, *route: str | int) -> None:
     at = binding.at / route
     place = at.key if isinstance(route[-1], str) else at
-    reports.say("member-not-imported", place, team.name, item=binding, what=reason)
+    reports.gather("member-not-imported", place, f"{binding.namespace}/{binding.name}", what=reason)
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -183,9 +184,11 @@ def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
     for space, found in zip(team.spaces, by_space, strict=True):
         for item in space.limits:
             others = ["other defaults than in the tenant's other namespaces"] if found != said else _other_fields(item)
+            at = (item.at / "spec" / "limits").key
             if limits := " and ".join([*others][:3]):
-                at = (item.at / "spec" / "limits").key
-                reports.say("limits-not-imported", at, team.name, item=item, limits=limits)
+                reports.gather("limits-not-imported", at, space.name, limits=limits)
+            if given := [*_given_gpus(item)]:
+                reports.gather("limits-give-gpus", at, space.name, given=listing(given))
     return said
 
 
@@ -205,6 +208,14 @@ def _defaults(space: Space) -> dict[str, Any]:
         if amounts.get("request") == amounts.get("limit") or (is_usual and "limit" not in amounts):
             amounts.pop("request", None)
     return {name: amounts for name, amounts in found.items() if amounts}
+
+
+def _given_gpus(limit_range: Item) -> Iterator[str]:
+    """Yield the resources of GPUs that containers get if they ask for none (`plugin/pkg/admission/limitranger`)."""
+    for limits in map(mapping, sequence(mapping(limit_range.body.get("spec")).get("limits"))):
+        given = {**mapping(limits.get("default")), **mapping(limits.get("defaultRequest"))}
+        if limits.get("type") == "Container":
+            yield from (name for name in given if name.startswith("nvidia.com/") and not is_zero(given[name]))
 
 
 def _other_fields(limit_range: Item) -> Iterator[str]:

@@ -309,8 +309,12 @@ def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, 
                 related = tuple(Label(place, f"and `{team}` so many") for team, place in places[1:])
                 teams, offer = [share.team for share in whose if share.total], whose[0].offer
                 say, at, first = reports.say, places[0][1], teams[0]
-                say("caps-beyond-capacity", at, *teams, related=related, offer=offer, promised=promised, team=first)
-            caps = dict(portion_of(capacity, weights, Ratio(promised)))
+                say("caps-beyond-capacity", at, related=related, offer=offer, promised=promised, team=first)
+            caps, capped = dict(portion_of(capacity, weights, Ratio(promised))), caps
+            for team, part in caps.items():
+                pool = f"pool `{key[0]}` has {capacity} `{key[1]}` for caps of {promised}"
+                told = f"`limit` is the cap of today, {capped[team]}, and {part} of it are guaranteed"
+                reports.remark(team, f"{pool}: {told}")
         found |= {(team, key): cap for team, cap in caps.items()}
     return found
 

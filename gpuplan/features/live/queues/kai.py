@@ -210,7 +210,8 @@ class Reader:
         capped = self._capped(tenant, pool)
         found = own_bounds(pool, whole, rest, below, units=units, capped=capped, may_be_none=not is_needed)
         if found is None and below and whole.quota is not None and whole.quota < gpus_of(pool, below):
-            if self._is_less(held.whole):  # else its parts in pools are, once these are whole units
+            inner = [_quota_of(item) for name, item in self.items.items() if self.parents[name] == held.whole.name]
+            if _quota_of(held.whole) < sum(inner, Ratio(0)):  # else its parts in pools are, once these are whole units
                 self.reports.about("less-than-below", held.whole, "spec", "resources", "gpu")
             more = Bounds(None, None if whole.limit is None else max(whole.limit, gpus_of(pool, below)))
             found = own_bounds(pool, more, rest, below, units=units, may_be_none=not is_needed)
@@ -227,11 +228,6 @@ class Reader:
         label = f"read as {guaranteed} of `{unit.name}`" + ("" if limit is None else f", at most {limit}")
         self.reports.about("no-whole-units", held.whole, "spec", "resources", "gpu", label=label, pool=pool)
         return {unit.name: UnitBounds(guaranteed, limit)}
-
-    def _is_less(self, queue: Item) -> bool:
-        """Whether a queue has less than the queues below it together."""
-        below = [_quota_of(item) for name, item in self.items.items() if self.parents[name] == queue.name]
-        return _quota_of(queue) < sum(below, Ratio(0))
 
     def _granted(self, tenant: str, pool: Pool) -> list[str]:
         """Return the units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
@@ -329,9 +325,7 @@ class Reader:
             if (unit := pool.find_unit(name))
         ]
         compute = {
-            pool.name: {
-                counted: share for counted in _COMPUTE if (share := _share(held.whole, counted, _part(pool, pools)))
-            }
+            pool.name: {counted: share for counted in _COMPUTE if (share := _share(held.whole, counted, pool, pools))}
             for held, pools in ((held, self.pools[shard]) for shard, held in shards.items())
             for pool in pools
         }
@@ -454,18 +448,18 @@ def _settings_of(queue: Item) -> dict[str, Any]:
     return {**({"surplus": surplus} if surplus else {}), **({"protect": protect} if protect else {})}
 
 
-def _share(queue: Item, counted: Counted, part: Ratio = Ratio(1)) -> Share | None:
-    """Return a part of a queue's millicores or bytes, with its whole limit; None where nothing bounds them.
+def _share(queue: Item, counted: Counted, pool: Pool | None = None, pools: Sequence[Pool] = ()) -> Share | None:
+    """Return a queue's millicores or bytes, None where nothing bounds them; of a ``pool`` the part that its GPUs are.
 
-    CPU is in thousandths, memory in millions of bytes.
+    The limit is whole in each pool. CPU is in thousandths, memory in millions of bytes.
     """
     found = inside(queue.body, "spec", "resources", counted.value)
     quota, limit = (_number(found.get(field)) or Ratio(0) for field in ("quota", "limit"))
     if quota < 0 or not found:
         return None
-    factor = 1 if counted is Counted.CPU else _MEGABYTE
+    factor, total = 1 if counted is Counted.CPU else _MEGABYTE, sum(map(_capacity, pools), Ratio(0))
     # gpuplan writes the least number that is no less than the amount, once it is multiplied again.
-    guaranteed = int(round(quota * factor) * part)
+    guaranteed = int(round(quota * factor) * (_capacity(pool) / total if pool and total else 1))
     most = None if limit < 0 else max(round(limit * factor), guaranteed)
     return Share(guaranteed, most, guaranteed)
 
@@ -474,12 +468,6 @@ def _portion(amount: int, weights: Mapping[str, Ratio]) -> Mapping[str, int]:
     """Divide an amount by weights, evenly if there are none."""
     known = weights if any(weights.values()) else dict.fromkeys(weights, Ratio(1))
     return portion_of(amount, known, sum(known.values(), Ratio(0)))
-
-
-def _part(pool: Pool, pools: Sequence[Pool]) -> Ratio:
-    """Return the part of a shard's GPUs that a pool has."""
-    total = sum(map(_capacity, pools), Ratio(0))
-    return _capacity(pool) / total if total else Ratio(1, len(pools))
 
 
 def _quota_of(queue: Item) -> Ratio:

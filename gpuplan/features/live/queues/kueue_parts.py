@@ -319,11 +319,6 @@ def _cluster_queue_of(local: Item) -> str:
     return text(inside(local.body, "spec").get("clusterQueue"))
 
 
-def _by_name(local: Item) -> tuple[bool, str]:
-    """Sort LocalQueues by name; gpuplan writes `default` beside any other."""
-    return local.name == DEFAULT_QUEUE, local.name
-
-
 class Namespaces(Value):
     """The namespaces of a queue, sorted; ``is_by_label`` says that those that carry a tenant's label are its as well.
 
@@ -361,9 +356,10 @@ class NamespaceReader:
             elif usable:
                 # Its `clusterQueue` cannot be changed (`apis/kueue/v1beta2/localqueue_types.go` of Kueue v0.19.2).
                 chosen = _cluster_queue_of(default) if default else self._most_used(usable)
-                own = min((item for item, queue in usable if queue.name == chosen), key=_by_name)
-                found.setdefault(chosen, {})[namespace] = own
-                self._tell_others(own, usable)
+                same = sorted((item for item, queue in usable if queue.name == chosen), key=lambda item: item.name)
+                local = next((item for item in same if item.name != DEFAULT_QUEUE), same[0])
+                found.setdefault(chosen, {})[namespace] = local
+                self._tell_others(local, usable)
         self._chosen = found
 
     def _selects(self, queue: Item, local: Item) -> bool:
@@ -385,17 +381,17 @@ class NamespaceReader:
         used = Counter(item.labels.get(_QUEUE_LABEL, "") for item in work)
         return max(sorted(usable, key=lambda pair: pair[0].name), key=lambda pair: used[pair[0].name])[1].name
 
-    def _tell_others(self, own: Item, usable: Sequence[tuple[Item, Item]]) -> None:
+    def _tell_others(self, first: Item, usable: Sequence[tuple[Item, Item]]) -> None:
         """Report settings of the LocalQueues of a namespace, and those that are not its tenant's."""
         for item, queue in sorted(usable, key=lambda pair: pair[0].name):
-            spec, chosen = inside(item.body, "spec"), _cluster_queue_of(own)
+            spec, chosen = inside(item.body, "spec"), _cluster_queue_of(first)
             for field in spec.keys() - {"clusterQueue"}:
                 if spec[field] not in (None, "None"):
                     self._reports.about("local-queue-setting", item, "spec", field, field=field)
             if queue.name != chosen:
-                self._reports.about("queue-of-two-teams", item, also=(queue,), other=own, chosen=chosen, queue=queue)
-            elif item is not own and item.name != DEFAULT_QUEUE:
-                self._reports.about("second-local-queue", item, also=(queue,), other=own)
+                self._reports.about("queue-of-two-teams", item, also=(queue,), other=first, chosen=chosen, queue=queue)
+            elif item is not first and item.name != DEFAULT_QUEUE:
+                self._reports.about("second-local-queue", item, also=(queue,), other=first)
 
     def of(self, queue: Item) -> Namespaces:
         found = self._chosen.get(queue.name, {})

@@ -23,7 +23,7 @@ class Asking(NamedTuple):
     ``pools`` are those that have a node for them. Without any, ``node`` is a node for them that is in no pool.
     """
 
-    item: Item
+    work: Item
     resource: str
     units: int
     pools: tuple[str, ...]
@@ -39,9 +39,10 @@ class Placing:
         self._nodes = dump.of_kind("", "Node")
         self._known = {unit.resource for pool in plan.pools for unit in pool.units}
         self.by_namespace: dict[str, list[Asking]] = {}
-        for item in dump.objects if self._nodes else ():
-            if item.namespace and not _has_ended(item):
-                self.by_namespace.setdefault(item.namespace, []).extend(self._asking(item))
+        for work in dump.objects if self._nodes else ():
+            phase = text(inside(work.body, "status").get("phase"))
+            if work.namespace and phase not in ("Succeeded", "Failed"):
+                self.by_namespace.setdefault(work.namespace, []).extend(self._asking(work))
 
     def units_by_pool(self, namespace: str, resource: str) -> Mapping[str, int]:
         """Return how many units of a resource work of a namespace asks for that runs in one pool alone."""
@@ -49,12 +50,12 @@ class Placing:
         by_others: Counter[str] = Counter()
         for asking in self.by_namespace.get(namespace, ()):
             if asking.resource == resource and len(asking.pools) == 1:
-                (by_pods if asking.item.kind == "Pod" else by_others)[asking.pools[0]] += asking.units
+                (by_pods if asking.work.kind == "Pod" else by_others)[asking.pools[0]] += asking.units
         return by_pods | by_others
 
-    def _asking(self, item: Item) -> Iterator[Asking]:
-        number = next((units_in(n) for field in _NUMBERS if (n := inside(item.body, "spec").get(field)) is not None), 1)
-        for _, pods in parts_with(item.body, "containers"):
+    def _asking(self, work: Item) -> Iterator[Asking]:
+        number = next((units_in(n) for field in _NUMBERS if (n := inside(work.body, "spec").get(field)) is not None), 1)
+        for _, pods in parts_with(work.body, "containers"):
             asked: Counter[str] = Counter()
             for container in map(mapping, sequence(pods.get("containers"))):
                 limits, requests = (inside(container, "resources", kind) for kind in ("limits", "requests"))
@@ -64,15 +65,11 @@ class Placing:
                 nodes = [node for node in self._nodes if units and publishes(node, resource) and _fits(pods, node)]
                 pools = dict.fromkeys(self._pool_of[node.name] for node in nodes if node.name in self._pool_of)
                 if nodes:
-                    yield Asking(item, resource, max(number, 1) * units, tuple(pools), None if pools else nodes[0])
+                    yield Asking(work, resource, max(number, 1) * units, tuple(pools), None if pools else nodes[0])
 
 
 _NUMBERS: Final = ("replicas", "parallelism")
 _GPU: Final = regex(r"nvidia\.com/(gpu|mig-)")
-
-
-def _has_ended(item: Item) -> bool:
-    return text(inside(item.body, "status").get("phase")) in ("Succeeded", "Failed")
 
 
 def _fits(pods: Mapping[str, object], node: Item) -> bool:
@@ -87,7 +84,12 @@ def _fits(pods: Mapping[str, object], node: Item) -> bool:
     if matches({"matchLabels": inside(pods, "nodeSelector")}, node.labels) is False:
         return False
     terms = sequence(value_at(pods, ("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")))
-    if terms and all(_meets(mapping(term), node) is False for term in terms):
+    places = (("matchFields", {"metadata.name": node.name}), ("matchExpressions", node.labels))
+    verdicts = (
+        any(matches({"matchExpressions": mapping(term).get(key)}, values) is False for key, values in places)
+        for term in terms
+    )
+    if terms and all(verdicts):
         return False
     tolerations = sequence(pods.get("tolerations"))
     for taint in map(mapping, sequence(inside(node.body, "spec").get("taints"))):
@@ -96,10 +98,3 @@ def _fits(pods: Mapping[str, object], node: Item) -> bool:
         if is_lasting and effect != "PreferNoSchedule" and not is_tolerated(tolerations, key, value, effect):
             return False
     return True
-
-
-def _meets(term: Mapping[str, object], node: Item) -> bool | None:
-    """Whether a node meets a term (`nodeSelectorTerm` in `component-helpers/scheduling/corev1/nodeaffinity`)."""
-    by_field = matches({"matchExpressions": term.get("matchFields")}, {"metadata.name": node.name})
-    by_label = matches({"matchExpressions": term.get("matchExpressions")}, node.labels)
-    return False if False in (by_field, by_label) else by_label

@@ -123,7 +123,7 @@ def find_teams(
         found.setdefault(team, []).append(spaces.get(namespace) or _space(placing.dump, namespace, "", ()))
         for asking in placing.by_namespace.get(namespace, ()) if namespace not in own else ():
             if node := asking.node:
-                reports.say("work-outside-pools", asking.item.at, team, item=asking.item, node=node, team=team)
+                reports.say("work-outside-pools", asking.work.at, team, item=asking.work, node=node, team=team)
     by_tenant = {queue.tenant: queue for queue in queues}
     ranks = {namespace: index for index, namespace in reversed([*enumerate(order)])}
     teams = (

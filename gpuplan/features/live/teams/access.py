@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
@@ -187,8 +187,12 @@ def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
             at = (item.at / "spec" / "limits").key
             if limits := " and ".join([*others][:3]):
                 reports.gather("limits-not-imported", at, space.name, limits=limits)
-            if given := [*_given_gpus(item)]:
-                reports.gather("limits-give-gpus", at, space.name, given=listing(given))
+            # They are for containers that ask for none (`plugin/pkg/admission/limitranger` of kubernetes/kubernetes).
+            for part in map(mapping, sequence(inside(item.body, "spec").get("limits"))):
+                defaults = {**inside(part, "default"), **inside(part, "defaultRequest")}
+                given = [name for name in defaults if name.startswith("nvidia.com/") and not is_zero(defaults[name])]
+                if given and part.get("type") == "Container":
+                    reports.gather("limits-give-gpus", at, space.name, given=listing(given))
     return said
 
 
@@ -208,14 +212,6 @@ def _defaults(space: Space) -> dict[str, Any]:
         if amounts.get("request") == amounts.get("limit") or (is_usual and "limit" not in amounts):
             amounts.pop("request", None)
     return {name: amounts for name, amounts in found.items() if amounts}
-
-
-def _given_gpus(limit_range: Item) -> Iterator[str]:
-    """Yield the resources of GPUs that containers get if they ask for none (`plugin/pkg/admission/limitranger`)."""
-    for limits in map(mapping, sequence(mapping(limit_range.body.get("spec")).get("limits"))):
-        given = {**mapping(limits.get("default")), **mapping(limits.get("defaultRequest"))}
-        if limits.get("type") == "Container":
-            yield from (name for name in given if name.startswith("nvidia.com/") and not is_zero(given[name]))
 
 
 def _other_fields(limit_range: Item) -> Iterator[str]:

@@ -99,13 +99,13 @@ def read_orgs(dump: Dump) -> Orgs:
 _OBJECTS: Final = ("kai.resources", "Project", "Department")
 
 
-def _body_of(item: Item) -> tuple[Origin, Mapping[str, Any]]:
+def _body_of(org: Item) -> tuple[Origin, Mapping[str, Any]]:
     """Return a project or a department of Run:ai 3.0 in the words of its API.
 
     Its queues are those of its node pools (`kai/v1alpha1/project_types.go` and `resources.go` of
     kai-scheduler/kai-resource-management-api). There -1 is no bound, and a missing number is 0.
     """
-    spec, status = inside(item.body, "spec"), inside(item.body, "status")
+    spec, status = inside(org.body, "spec"), inside(org.body, "status")
     resources = []
     for queue in map(mapping, sequence(spec.get("queues"))):
         found: dict[str, Any] = {"nodePool": {"name": text(queue.get("nodepool"))}}
@@ -114,11 +114,11 @@ def _body_of(item: Item) -> tuple[Origin, Mapping[str, Any]]:
             if amounts:
                 found[resource] = {**amounts, "limit": amounts.get("limit", amounts.get("deserved", 0))}
         resources.append(found)
-    body: dict[str, Any] = {"name": item.name, "resources": resources, "parent": {"name": text(spec.get("parent"))}}
-    if item.kind == "Project":
-        body["requestedNamespace"] = text(status.get("namespace")) or text(spec.get("namespace")) or item.name
+    body: dict[str, Any] = {"name": org.name, "resources": resources, "parent": {"name": text(spec.get("parent"))}}
+    if org.kind == "Project":
+        body["requestedNamespace"] = text(status.get("namespace")) or text(spec.get("namespace")) or org.name
         body["defaultNodePools"] = sequence(spec.get("defaultNodePools"))
-    return item.at / "metadata", body
+    return org.at / "metadata", body
 
 
 def has_orgs(document: Document) -> bool:

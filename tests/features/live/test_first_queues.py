@@ -162,7 +162,7 @@ TWO_QUEUES = (
 )
 @pytest.mark.parametrize("name", ["a-first", "nightly"])
 def test_default_leads_where_it_led(default: str, other: str, name: str, tmp_path: Path) -> None:
-    local = (a_local_queue("default", default), a_local_queue(name, other))
+    local = (a_local_queue(name, other), a_local_queue("default", default))
     made = imported(tmp_path, GPU_NODE, a_namespace(), *TWO_QUEUES, *local, a_job(name))
 
     assert tenants(made) == {default: ["one"]}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings, strategies as st
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.manifests import parse_quantity
@@ -281,6 +283,47 @@ def test_work_on_nodes_of_no_pool_beside_work_in_a_pool_is_an_error(tmp_path: Pa
     assert errors(made) == [
         "Deployment `web` in namespace `one` runs on nodes that are in no pool, such as Node `gke-mig-1`"
     ]
+
+
+# --- Any quotas, work and nodes -----------------------------------------------------------------------------------
+
+AMOUNTS = {
+    "requests.nvidia.com/gpu": st.sampled_from(["0", "1", "2", "3", "7", "30", "1500m"]),
+    "requests.nvidia.com/mig-1g.5gb": st.sampled_from(["0", "1", "5", "99"]),
+    "requests.cpu": st.sampled_from(["0", "1", "1500m", "64", "7"]),
+    "limits.cpu": st.sampled_from(["1", "64"]),
+    "requests.memory": st.sampled_from(["0", "512", "3Mi", "1Gi", "999M"]),
+    "pods": st.sampled_from(["0", "1", "2", "10"]),
+    "services": st.just("3"),
+}
+SELECTORS = st.sampled_from([{}, *({"nodeSelector": {"board": board}} for board in PRODUCTS)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([*THREE_POOLS, MIG_NODE]), min_size=1, max_size=4, unique_by=id),
+    st.lists(st.fixed_dictionaries({}, optional=AMOUNTS), min_size=1, max_size=2),
+    st.lists(st.tuples(SELECTORS, st.integers(1, 3), st.integers(1, 3)), max_size=3),
+)
+def test_no_cap_is_lower_than_it_was_and_nothing_else_is_banned(
+    nodes: list[Body], live: list[Hard], work: list[tuple[Body, int, int]]
+) -> None:
+    quota_objects = [a_quota(hard, name=str(number)) for number, hard in enumerate(live)]
+    deployments = [a_deployment(*spec, name=f"w{number}") for number, spec in enumerate(work)]
+    with TemporaryDirectory() as folder:
+        made = imported(Path(folder), *nodes, a_namespace(), *quota_objects, *deployments)
+        assert errors(made) == []
+        if not any(draft.kind == "Tenant" for draft in made.drafts):
+            return  # the namespace stays as it is
+        caps = written(Path(folder))
+    before: dict[str, Decimal] = {}
+    for hard in live:
+        before |= {key: min(before.get(key, amount(value)), amount(value)) for key, value in hard.items()}
+    published = {f"requests.{key}" for node in nodes for key in node["status"]["allocatable"]}
+    counted = {key for key in before if key in published or "nvidia" not in key}
+    lower = {key for key, cap in caps.items() if key in counted and cap < int(before[key])}
+    banned = {key for key, cap in caps.items() if key in published and key not in before}
+    assert (lower, banned) == (set(), set())
 
 
 # --- Claims ------------------------------------------------------------------------------------------------------

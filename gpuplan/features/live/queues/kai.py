@@ -275,7 +275,9 @@ class Reader:
         if len(pools) < 2 or not total:
             return dict.fromkeys(weights, bounds)
         if bounds.quota or bounds.limit is not None:
-            self.reports.about("one-quota-for-shard", queue, "spec", pools=joined([f"`{name}`" for name in weights]))
+            names = joined([f"`{name}`" for name in sorted(weights)])
+            self.reports.gather("one-quota-for-shard", queue.at / "spec", queue.name, pools=names)
+            self.reports.remark(queue.identity, f"it had one quota for the pools {names}")
         parts = None if bounds.quota is None else self._parts(queue, bounds.quota, pools)
         return {name: Bounds(parts[name] if parts else None, bounds.limit) for name in weights}
 

@@ -8,6 +8,7 @@ from gpuplan.compiler.base.faces import face
 
 if TYPE_CHECKING:
     from gpuplan.features.components.checks import OBJECT_CHECKS as OBJECT_CHECKS, QUEUE_CHECKS as QUEUE_CHECKS
+    from gpuplan.features.components.checks.admitted import refused_by_admission as refused_by_admission
     from gpuplan.features.components.checks.objects import (
         inert_quota_key as inert_quota_key,
         label_selects_nothing as label_selects_nothing,
@@ -20,6 +21,7 @@ __getattr__ = face(
     __name__,
     {
         "checks": ("OBJECT_CHECKS", "QUEUE_CHECKS"),
+        "checks.admitted": ("refused_by_admission",),
         "checks.objects": ("inert_quota_key", "label_selects_nothing"),
         "checks.patched": ("Folder", "Patched"),
         "final": ("built",),

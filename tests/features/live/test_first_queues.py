@@ -383,8 +383,9 @@ def test_queues_of_an_older_kueue_are_read_and_its_upgrade_is_named(release: str
         "lab": "everyone",
     }
     assert made.first_sync is not None
-    assert {drift.path for drift in made.first_sync if "cohort" in drift.path} == set()
-    assert "spec.preemption" in {drift.path for drift in made.first_sync}
+    paths = {drift.path for drifts in made.first_sync.changed.values() for drift in drifts}
+    assert {path for path in paths if "cohort" in path} == set()
+    assert "spec.preemption" in paths
 
 
 def test_a_kueue_that_knows_the_objects_is_written_with_its_release(tmp_path: Path) -> None:

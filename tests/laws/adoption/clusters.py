@@ -152,8 +152,11 @@ class _Drawing:
         self.operator = {"openshift": "olm"}.get(self.platform, rng.choice(("helm", "helm", "helm", "chart")))
         if self.platform == "metal" and rng.random() < 0.25:
             self.operator = "olm"
-        if self.operator == "chart" and self.mig != "none":
+        if self.operator == "chart" or self.sharing == "mps":
+            # The device plugin starts with MPS under the strategy `single` alone.
             self.mig = "none"
+        if self.scheduler == "kai" and rng.random() < 0.8:
+            self.sharing = "exclusive"
         self.namespace = {"olm": "nvidia-gpu-operator", "chart": "nvidia-device-plugin"}.get(
             self.operator, rng.choice(("gpu-operator", "gpu-operator", "gpu-system"))
         )
@@ -162,7 +165,7 @@ class _Drawing:
         self.kubernetes = f"1.{rng.choice((28, 29, *range(30, newest + 1)))}"
         self.delivery = rng.choice(("none", "argocd", "flux"))
         self.has_karpenter = self.platform == "eks" and self.mig == "none" and rng.random() < 0.4
-        self.tainting = rng.choice(("none", "nvidia.com/gpu", "own"))
+        self.tainting = rng.choice(("none", "nvidia.com/gpu", "nvidia.com/gpu", "own"))
         self.own_label = rng.random() < 0.4
         self.level = rng.choice(("", "baseline", "privileged", "mixed"))
         self.limit_ranges = rng.choice(("none", "defaults", "max", "gpu"))
@@ -328,6 +331,8 @@ class _Drawing:
                 group.key = key
 
     def _strategy(self) -> str:
+        if self.sharing == "mps":
+            return "single"
         return {"none": self.rng.choice(("single", "mixed")), "single-stock": "single"}.get(self.mig, "mixed")
 
     def _publish(self) -> None:
@@ -383,18 +388,21 @@ class _Drawing:
 
     def _discovered(self, group: _Group) -> dict[str, str]:
         """The labels of GPU Feature Discovery, of NFD, of the operator and of the MIG manager."""
-        product, board = group.board.product, group.board
+        product, board, count, memory = group.board.product, group.board, group.gpus, group.board.memory
         profiles = {profile for gpu in group.geometry for profile, _ in gpu or ()}
         if self.strategy == "single" and len(profiles) == 1 and None not in group.geometry:
-            product += f"-MIG-{next(iter(profiles))}"
+            [profile] = profiles
+            product += f"-MIG-{profile}"
+            count = sum(number for gpu in group.geometry for _, number in gpu or ())
+            memory = int(memory * int(profile[0]) * 0.12)
         if group.replicas > 1 and not group.is_renamed:
             product += "-SHARED"
         labels = {
             "feature.node.kubernetes.io/pci-10de.present": "true",
             "nvidia.com/gpu.present": "true",
-            "nvidia.com/gpu.count": str(group.gpus),
+            "nvidia.com/gpu.count": str(count),
             "nvidia.com/gpu.product": product,
-            "nvidia.com/gpu.memory": str(board.memory),
+            "nvidia.com/gpu.memory": str(memory),
             "nvidia.com/gpu.replicas": str(group.replicas),
             "nvidia.com/gpu.sharing-strategy": group.method or "none",
             "nvidia.com/mig.capable": str(bool(board.layouts)).lower(),
@@ -650,7 +658,7 @@ class _Drawing:
         return {}
 
     def _write_kueue(self) -> None:
-        release = self.rng.choice(("v0.11.4", "v0.14.2", "v0.15.1", "v0.17.0"))
+        release = self.rng.choice(("v0.11.4", "v0.14.2", "v0.15.1", "v0.16.2", "v0.17.0", "v0.17.0"))
         is_new = int(release.split(".")[1]) >= 15
         api = f"kueue.x-k8s.io/{'v1beta2' if is_new else 'v1beta1'}"
         frameworks = ["batch/job", *self.rng.choice((["pod", "deployment", "statefulset"], []))]
@@ -733,8 +741,9 @@ class _Drawing:
         return [{"coveredResources": covered, "flavors": written}]
 
     def _write_kai(self) -> None:
-        scheduler = {"name": "scheduler", "image": "ghcr.io/nvidia/kai-scheduler/scheduler:v0.9.8"}
-        labels = {"app.kubernetes.io/version": "v0.9.8"}
+        release = self.rng.choice(("v0.9.8", "v0.13.4", "v0.14.0"))
+        scheduler = {"name": "scheduler", "image": f"ghcr.io/nvidia/kai-scheduler/scheduler:{release}"}
+        labels = {"app.kubernetes.io/version": release}
         self._add("apps/v1", "Deployment", "kai-scheduler-default", "kai-scheduler", labels, spec=_deployed(scheduler))
         for name, value in (("train", 50), ("build-preemptible", 75), ("build", 100), ("inference", 125)):
             self._add("scheduling.k8s.io/v1", "PriorityClass", name)["value"] = value

@@ -237,7 +237,17 @@ def _published(kind: Kind, way: Way, had: Mapping[str, int], has: Mapping[str, i
             yield Loss(kind, subject, what, str(had.get(key, 0)), str(has.get(key, 0)), (way.names, (key,), numbers))
 
 
-_HARM: Final = ("no key", "does not start", "not start", "starts no more", "stops", "publishes none", "no GPUs")
+_HARM: Final = (
+    "no key",
+    "does not start",
+    "not start",
+    "starts no more",
+    "stops",
+    "publishes none",
+    "no GPUs",
+    "order",
+    "before",
+)
 
 
 def _operators(before: State, made: Mapping[Key, Body]) -> Iterator[Loss]:

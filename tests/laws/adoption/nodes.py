@@ -226,8 +226,8 @@ def _labelled(node: Node, after: State, table: Sequence[Body]) -> tuple[dict[str
         if _is_in(row, node):
             found |= row["labels"]
             taints += row.get("taints") or ()
-    own = after.find("Node", node.name)
-    found |= labels(own)
+    written = labels(after.find("Node", node.name))
+    found |= {key: value for key, value in written.items() if node.labels.get(key) != value}
     kept = [taint for index, taint in enumerate(taints) if taint not in taints[:index]]
     return found, kept
 
@@ -245,14 +245,23 @@ def device_of(node: Node) -> str:
     return _DEVICES.get(re.sub(r"-MIG-.*$", "", product), "")
 
 
-def _gpus(node: Node) -> int:
+def _gpus(node: Node, operator: Operator | None = None) -> int:
+    """Where all GPUs are divided alike under `single`, the count in the label is of instances.
+
+    (`internal/lm/resource.go` of NVIDIA/k8s-device-plugin v0.17.1.)
+    """
     count = int(node.labels.get("nvidia.com/gpu.count") or 0)
+    profile = node.labels.get("nvidia.com/gpu.product", "").removesuffix("-SHARED").rpartition("-MIG-")
+    if count and profile[1]:
+        entry = operator.entries.get(node.labels.get(MIG, ""), ()) if operator else ()
+        made = [int((item.get("mig-devices") or {}).get(profile[2], 0)) for item in entry]
+        return count // max([1, *made])
     return count or int(any(key.startswith(PREFIX) for key in node.published))
 
 
 def _geometry_before(node: Node, operator: Operator) -> Geometry:
     """By the entry of its label, or by what the node publishes where that cannot be."""
-    entry, gpus = node.labels.get(MIG, ""), _gpus(node)
+    entry, gpus = node.labels.get(MIG, ""), _gpus(node, operator)
     is_done = node.labels.get(f"{MIG}.state", "success") == "success"
     if entry in operator.entries and is_done:
         return divided(operator.entries[entry], gpus, device_of(node) or "unknown")
@@ -274,6 +283,7 @@ def _geometry(operator: Operator, marks: Mapping[str, str], start: Geometry, nod
     """The MIG manager does what its file has for the label, and leaves GPUs alone where it has no such entry.
 
     (`deployments/container/reconfigure-mig.sh` of NVIDIA/mig-parted v0.12.1 asserts first that the entry is there.)
+    Instances that a board does not know are not made, and those from before are gone (`pkg/mig/config/config.go`).
     """
     is_capable = node.labels.get("nvidia.com/mig.capable") == "true"
     if not operator.is_there or not is_capable:
@@ -281,7 +291,18 @@ def _geometry(operator: Operator, marks: Mapping[str, str], start: Geometry, nod
     entry = marks.get(MIG) or operator.default_entry
     if entry not in operator.entries:
         return start
-    return divided(operator.entries[entry], _gpus(node), device_of(node) or "unknown")
+    found = divided(operator.entries[entry], len(start), device_of(node) or "unknown")
+    return tuple(gpu and tuple(part for part in gpu if _is_of_board(part[0], node)) for gpu in found)
+
+
+def _is_of_board(profile: str, node: Node) -> bool:
+    """The memory of an instance is a share of its board's; boards that are not in the table know all."""
+    size = _GIB.get(device_of(node))
+    slices, _, memory = profile.partition("+")[0].partition("g.")
+    return size is None or (memory in {f"{size * part // 8}gb" for part in (1, 2, 4, 8)} and slices.isdecimal())
+
+
+_GIB: Final = {"0x20B010DE": 40, "0x20B210DE": 80, "0x233010DE": 80}
 
 
 def _published(operator: Operator, marks: Mapping[str, str], geometry: Geometry, node: Node) -> Mapping[str, int] | str:

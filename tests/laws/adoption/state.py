@@ -89,8 +89,8 @@ def inside(body: Any, *route: str) -> Any:
 
 _FACTORS: Final = {
     "m": Fraction(1, 1000),
-    **{letter: Fraction(1000 ** (index + 1)) for index, letter in enumerate("kMGT")},
-    **{f"{letter}i": Fraction(1024 ** (index + 1)) for index, letter in enumerate("KMGT")},
+    **{letter: Fraction(1000 ** (index + 1)) for index, letter in enumerate("kMGTPE")},
+    **{f"{letter}i": Fraction(1024 ** (index + 1)) for index, letter in enumerate("KMGTPE")},
 }
 
 

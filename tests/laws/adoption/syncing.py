@@ -63,11 +63,15 @@ def _text(finding: dict[str, Any]) -> str:
 
 
 def _is_named(mistake: dict[str, Any], findings: tuple[dict[str, Any], ...]) -> bool:
-    """Whether an error of the import has a way out, and is about the same thing."""
+    """Whether an error of the import is about the same thing, at its place in the dump, and has a way out.
+
+    An import judges what it writes, too: an error in a written file is one that the import made.
+    """
     about = set(_NAMED.findall(mistake["message"]))
     return any(
         found["severity"] == "error"
         and found.get("help")
-        and (found["code"] == mistake["code"] or about & set(_NAMED.findall(json.dumps(found))))
+        and not found["location"]["file"].startswith("overlays/")
+        and about & set(_NAMED.findall(json.dumps(found)))
         for found in findings
     )

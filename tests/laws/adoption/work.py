@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+import yaml
+
 from tests.laws.adoption.nodes import NODE_POOL, POOL, PREFIX, Node
 from tests.laws.adoption.state import Body, State, holds, inside, labels, quantity, selects
 from tests.laws.orders.publishing import GPU
@@ -97,7 +99,7 @@ def fits(template: Template, nodes: Mapping[str, Node], state: State) -> list[st
 
 def _flavors(template: Template, state: State) -> list[Mapping[str, str]]:
     """The labels that Kueue may add to what a pod selects; none at all where nothing queues it."""
-    queue = state.find("LocalQueue", template.queue, template.namespace) if template.queue else {}
+    queue = queue_of(template, state)
     if not queue:
         return [{}]
     found: list[Mapping[str, str]] = []
@@ -106,6 +108,27 @@ def _flavors(template: Template, state: State) -> list[Mapping[str, str]]:
             names = [flavor["name"] for flavor in group["flavors"]]
             found += [inside(state.find("ResourceFlavor", name), "spec", "nodeLabels") for name in names]
     return found
+
+
+def queue_of(template: Template, state: State) -> Body:
+    """The LocalQueue that holds the work; work without a label goes to the one called `default`, where there is one.
+
+    (`pkg/controller/jobframework/defaults.go` of Kueue v0.17.0.) Kueue holds the kinds alone that it is told of.
+    """
+    kind = {"CronJob": "job"}.get(template.kind, template.kind.lower())
+    if not {kind, "pod"} & _held(state) if kind != "job" else "job" not in _held(state):
+        return {}
+    return state.find("LocalQueue", template.queue or "default", template.namespace)
+
+
+def _held(state: State) -> set[str]:
+    """The kinds of work that Kueue is told of; a dump without its Configuration leaves that open."""
+    for _, name, body in state.of("ConfigMap"):
+        text = inside(body, "data").get("controller_manager_config.yaml")
+        if name == "kueue-manager-config" and text:
+            listed = inside(yaml.safe_load(text), "integrations").get("frameworks") or ()
+            return {framework.rpartition("/")[2] for framework in listed}
+    return {"job", "pod", "deployment", "statefulset"}
 
 
 def _may_go(template: Template, node: Node) -> bool:
@@ -221,13 +244,17 @@ def refusals(template: Template, state: State) -> Iterator[Refusal]:
 def _granted(template: Template, grants: Grants, state: State) -> Iterator[Refusal]:
     spec, asked = template.spec, [*template.asks]
     granted = {resource for _, resource, _ in grants.allowed}
-    chosen = _chosen(spec, grants)
-    is_kueue = grants.has("Kueue")
+    is_of_job = template.kind in ("Job", "CronJob")
+    is_held = grants.has("Kueue") and bool(asked) and bool(queue_of(template, state))
+    is_gated = is_held and not is_of_job
+    chosen = _chosen(spec, grants) or (_given(template, state) if is_held and is_of_job else [])
     if missing := [name for name in asked if name not in granted and name not in grants.lines("otherResources")]:
         yield Refusal("no grant", tuple(missing))
         return
-    if asked and not chosen and grants.has("must choose a pool"):
+    if asked and not chosen and not is_gated and grants.has("pods that ask for GPUs must choose a pool"):
         yield Refusal("no pool", (POOL,))
+    if asked and not chosen and not is_gated and grants.has("pods that ask for GPUs run in a pool"):
+        yield Refusal("no pool", (POOL, "Kueue"))
     if (spec.get("nodeSelector") or {}).get(POOL, "") not in ("", *grants.lines("pools")):
         yield Refusal("foreign pool", (POOL,))
     if chosen and any(
@@ -236,7 +263,7 @@ def _granted(template: Template, grants: Grants, state: State) -> Iterator[Refus
         for name in asked
     ):
         yield Refusal("not in this pool", tuple(asked))
-    if not chosen and not (is_kueue and asked and template.queue) and _opens(spec, grants):
+    if not chosen and not is_gated and _opens(spec, grants):
         yield Refusal("toleration", ("toleration", "tolerates", "tolerations", "taint", "taints"))
     yield from _counted(template, grants, chosen)
     yield from _classes(template, grants)
@@ -244,8 +271,14 @@ def _granted(template: Template, grants: Grants, state: State) -> Iterator[Refus
     if asked and spec.get("terminationGracePeriodSeconds", 0) > bound:
         yield Refusal("grace", ("terminationGracePeriodSeconds",))
     yield from _scheduler(template, grants)
-    if is_kueue and asked and template.kind != "Job" and not _is_gated(template, state):
+    if asked and not is_gated and not is_of_job and grants.has("must wait for Kueue"):
         yield Refusal("not queued", (QUEUE, "Kueue", "scheduling gate", "queue"))
+
+
+def _given(template: Template, state: State) -> list[str]:
+    """The pools that Kueue may write into the pods of a Job, from its flavors."""
+    found = [labels_given.get(POOL, "") for labels_given in _flavors(template, state)]
+    return [pool for pool in found if pool] if all(found) else []
 
 
 def _chosen(spec: Body, grants: Grants) -> list[str]:
@@ -317,14 +350,6 @@ def _scheduler(template: Template, grants: Grants) -> Iterator[Refusal]:
         and template.labels.get(KAI_QUEUE) not in queues
     ):
         yield Refusal("queue", (KAI_QUEUE,))
-
-
-def _is_gated(template: Template, state: State) -> bool:
-    """Whether Kueue's webhook holds the pod until it has admitted it: work without a label goes to the queue `default`.
-
-    (`pkg/controller/jobframework/defaults.go` of Kueue v0.17.0.)
-    """
-    return bool(template.queue) or bool(state.find("LocalQueue", "default", template.namespace))
 
 
 def _devices(template: Template, messages: frozenset[str]) -> Iterator[Refusal]:

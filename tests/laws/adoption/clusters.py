@@ -798,7 +798,7 @@ class _Drawing:
                     self._add_quota(namespace, "compute", {"limits.cpu": "128", "limits.memory": "1500Gi", "pods": "9"})
                 case "zero":
                     banned = self.groups[0] if self.groups[0] not in homes else self.groups[-1]
-                    free = {f"requests.{name}": "0" for name in banned.resources if name not in gpus}
+                    free = {f"requests.{name}": "0" for name in banned.resources if name not in gpus | {*asked}}
                     hard = free or ({} if asked else dict.fromkeys(hard, "0"))
                     self._add_quota(namespace, "no-gpus", {**hard, "services.loadbalancers": "0"})
                 case "scoped":

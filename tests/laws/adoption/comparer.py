@@ -431,7 +431,8 @@ def _nodes_of(state: State, spec: Body, nodes: Mapping[str, Node]) -> dict[str, 
     found: dict[str, set[str]] = {}
     for flavor, cell in _cells(spec):
         wanted = inside(state.find("ResourceFlavor", flavor), "spec", "nodeLabels")
-        if quantity(cell["nominalQuota"]):
+        is_alone = not (spec.get("cohortName") or spec.get("cohort"))
+        if quantity(cell["nominalQuota"]) or not (is_alone or str(cell.get("borrowingLimit")) == "0"):
             has_some = {
                 node.name
                 for node in nodes.values()

@@ -185,7 +185,7 @@ def ways(before: State, after: State, table: Sequence[Body]) -> dict[str, Way]:
     old, new = operator_of(before), operator_of(after)
     if not old.is_there:
         # Nothing installs the operator: a ClusterPolicy is then of a kind that the cluster does not know.
-        new = old
+        new = _chart(after)
     return {name: _way(node, old, new, after, table) for name, node in nodes_before(before).items()}
 
 

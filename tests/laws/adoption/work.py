@@ -335,10 +335,14 @@ def _classes(template: Template, grants: Grants) -> Iterator[Refusal]:
         yield Refusal("foreign class", words)
 
 
+_LISTED: Final = re.compile(r"schedulerName must be (.*)$")
+
+
 def _scheduler(template: Template, grants: Grants) -> Iterator[Refusal]:
     name = template.spec.get("schedulerName", "default-scheduler")
     others = grants.data.get("otherSchedulers", "").split("\n")
-    is_others = name not in ("default-scheduler", *others) and grants.has("schedulerName must be default-scheduler")
+    listed = [found[1].split(" or ") for message in grants.messages if (found := _LISTED.match(message))]
+    is_others = bool(listed) and name not in (*listed[0], *others)
     if is_others or (template.uses_gpus and name != KAI and grants.has("must set schedulerName to kai-scheduler")):
         yield Refusal("scheduler", ("schedulerName",))
     if template.uses_gpus and grants.has("must name their pool in the label") and not template.labels.get(NODE_POOL):

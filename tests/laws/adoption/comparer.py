@@ -31,7 +31,7 @@ from tests.laws.adoption.state import (
     spelt,
     synced,
 )
-from tests.laws.adoption.work import QUEUE, Template, fits, grants_of, refusals, templates
+from tests.laws.adoption.work import QUEUE, Template, fits, grants_of, queue_of, refusals, templates
 
 
 class Kind(StrEnum):
@@ -233,7 +233,8 @@ def _published(kind: Kind, way: Way, had: Mapping[str, int], has: Mapping[str, i
             continue
         if has.get(key, 0) != had.get(key, 0):
             what = f"{key} {when}"
-            numbers = (str(had.get(key, 0)), str(has.get(key, 0)), "share", "shares")
+            counts = (str(had.get(key, 0)), str(has.get(key, 0)))
+            numbers = (*counts, *(f"{number}x" for number in counts), "share", "shares")
             yield Loss(kind, subject, what, str(had.get(key, 0)), str(has.get(key, 0)), (way.names, (key,), numbers))
 
 
@@ -321,7 +322,7 @@ def _local_queues(before: State, after: State) -> Iterator[Loss]:
             loose = [
                 found.name
                 for found in templates(before)
-                if found.namespace == namespace and found.uses_gpus and not found.queue
+                if (found.namespace, found.queue) == (namespace, "") and found.uses_gpus and queue_of(found, after)
             ]
             if loose:
                 tokens = ((namespace,), ("default",), ("LocalQueue", "queue", "queued", "queues"))

@@ -107,30 +107,35 @@ _NOT_APPLIED: Final = frozenset({"Kustomization", "Configuration"})
 
 
 def _quotas(before: State, after: State, old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[Loss]:
+    """A report has to give one of the numbers, too: `pods` and `quota` are in many a sentence about a namespace."""
     published = {key for nodes in (old, new) for node in nodes.values() for key in node.published}
     for namespace in before.namespaces:
         had, has = _effective(before, namespace), _effective(after, namespace)
         for scope, key in sorted(has):
             was, value = had.get((scope, key)), has[scope, key]
-            tokens = ((namespace,), _quota_words(key))
+            owner, words = (namespace,), (key, key.removeprefix("requests."))
             what = f"{key}{f' of {scope}' if scope else ''}"
-            if was is not None and value < was:
-                yield Loss(Kind.QUOTA_LOWER, f"Namespace {namespace}", what, spelt(was), spelt(value), tokens)
+            if was is not None and value.amount < was.amount:
+                numbers = (was.text, value.text)
+                yield Loss(Kind.QUOTA_LOWER, f"Namespace {namespace}", what, *numbers, (owner, words, numbers))
             elif was is None and not (_is_of_gpus(key) and key.removeprefix("requests.") not in published):
-                yield Loss(Kind.QUOTA_NEW, f"Namespace {namespace}", what, "no cap", spelt(value), tokens)
-
-
-def _quota_words(key: str) -> tuple[str, ...]:
-    return (key, key.removeprefix("requests."))
+                said = (value.text, "none", "nothing", "no longer", "capped")
+                yield Loss(Kind.QUOTA_NEW, f"Namespace {namespace}", what, "no cap", value.text, (owner, words, said))
 
 
 def _is_of_gpus(key: str) -> bool:
     return key.startswith(f"requests.{PREFIX}")
 
 
-def _effective(state: State, namespace: str) -> dict[tuple[str, str], Fraction]:
+class _Cap(NamedTuple):
+    amount: Fraction
+    text: str
+    """As the ResourceQuota has it."""
+
+
+def _effective(state: State, namespace: str) -> dict[tuple[str, str], _Cap]:
     """By scopes and key the lowest number of all ResourceQuotas: each of them has to have room."""
-    found: dict[tuple[str, str], Fraction] = {}
+    found: dict[tuple[str, str], _Cap] = {}
     for where, _, body in state.of("ResourceQuota"):
         if where != namespace:
             continue
@@ -138,8 +143,8 @@ def _effective(state: State, namespace: str) -> dict[tuple[str, str], Fraction]:
         scope = json.dumps(scopes, sort_keys=True) if scopes else ""
         for key, value in (body["spec"].get("hard") or {}).items():
             name = {"cpu": "requests.cpu", "memory": "requests.memory"}.get(key, key)
-            amount = quantity(value)
-            found[scope, name] = min(found.get((scope, name), amount), amount)
+            cap = _Cap(quantity(value), str(value))
+            found[scope, name] = min(found.get((scope, name), cap), cap)
     return found
 
 
@@ -186,10 +191,11 @@ def _forbidden(before: State, after: State, old: Mapping[str, Node]) -> Iterator
         granted = {resource for _, resource, _ in grants.allowed}
         for resource in published:
             was = had.get(("", f"requests.{resource}"))
-            if was != 0 and resource not in granted and grants_of(before, namespace) is None:
-                tokens = ((namespace, grants.data.get("tenant", namespace)), (resource,))
-                what = spelt(was) if was is not None else "no cap"
-                yield Loss(Kind.FORBIDDEN, f"Namespace {namespace}", resource, what, "refused", tokens)
+            is_banned = was is not None and was.amount == 0
+            if not is_banned and resource not in granted and grants_of(before, namespace) is None:
+                owner, now = (namespace, grants.data.get("tenant", namespace)), "refused"
+                tokens = (owner, (resource,), (now, "refuses", "refuse", "none", "no longer", "no quota"))
+                yield Loss(Kind.FORBIDDEN, f"Namespace {namespace}", resource, was.text if was else "any", now, tokens)
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------

@@ -591,7 +591,7 @@ LOWER: Final = _found(CASES[0].dump, CASES[0].written, ())[0]
     (
         "ResourceQuota of `team`: requests.cpu 64 becomes 63999m",
         "namespace team: cap on `cpu` is lower\n  requests.cpu: 64 -> 63.999",
-        "cpu of namespace `team` shrinks",
+        "`cpu` of namespace `team` shrinks to 63999m",
     )
 )
 def test_a_loss_is_told_where_subject_and_key_stand_together(line: str) -> None:
@@ -602,7 +602,8 @@ def test_a_loss_is_told_where_subject_and_key_stand_together(line: str) -> None:
     (
         "namespace `team-dev`: requests.cpu 64 becomes 63999m",
         "namespace `team`: requests.memory is lower",
-        "requests.cpu is lower",
+        "requests.cpu becomes 63999m",
+        "admission refuses pods of namespace `team` that ask for no `cpu`",
         "namespace `team` changes",
     )
 )

@@ -749,10 +749,14 @@ class _Drawing:
             self._add("scheduling.k8s.io/v1", "PriorityClass", name)["value"] = value
         total = sum(group.gpus * len(group.nodes) for group in self.groups)
         self._add_queue("department", "", total, -1)
+        parent = "department"
+        if self.rng.random() < 0.3:
+            self._add_queue("division", parent, total, -1)
+            parent = "division"
         for namespace in self.homes:
             quota = self.rng.choice((1, 1.5, 0.5, 2, 3))
             limit = self.rng.choice((-1, quota, quota * 2))
-            self._add_queue(f"q-{namespace}", "department", quota, limit)
+            self._add_queue(f"q-{namespace}", parent, quota, limit)
             self.kai_queues[namespace] = f"q-{namespace}"
 
     def _add_queue(self, name: str, parent: str, quota: float, limit: float) -> None:

@@ -497,6 +497,14 @@ def _kai_queues(before: State, after: State) -> Iterator[Loss]:
                 yield Loss(
                     Kind.QUEUE_SETTING, f"Queue {name}", f"weight of {resource}", old, spelt(sorted(weights)), tokens
                 )
+        parent = inside(body, "spec").get("parentQueue", "")
+        parents = {
+            _shown(above, after.find("Queue", above)) if above not in _titles(before) else above
+            for above in (inside(found, "spec").get("parentQueue", "") for found in ours)
+        }
+        if parents != {parent}:
+            tokens = ((name,), ("parentQueue", "spec.parentQueue", "parent"))
+            yield Loss(Kind.QUEUE_SETTING, f"Queue {name}", "parent", parent, spelt(sorted(parents)), tokens)
         for setting, usual in (("priority", 100), ("preemptMinRuntime", ""), ("reclaimMinRuntime", "")):
             had = inside(body, "spec").get(setting, usual)
             if any(inside(found, "spec").get(setting, usual) != had for found in ours):

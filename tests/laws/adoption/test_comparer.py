@@ -532,6 +532,12 @@ CASES: Final = (
         one("Queue", "q", "{priority: 100, displayName: q}"),
     ),
     Case(
+        Kind.QUEUE_SETTING,
+        NODE + KAI,
+        one("Queue", "q", "{parentQueue: other}"),
+        one("Queue", "q", "{displayName: other}"),
+    ),
+    Case(
         Kind.POD_SECURITY,
         NODE + SPACE,
         "{kind: Namespace, metadata: {name: team, labels: {pod-security.kubernetes.io/enforce: privileged}}}",

@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from benchmarks.published import find_folder
 from tests.every import Laws
 from tests.laws.adoption.clusters import draw
 from tests.laws.adoption.comparer import Kind
@@ -22,14 +23,7 @@ COUNT: Final = 400 if os.environ.get("GPUPLAN_TEST_PROOF") else 48
 PART: Final = 8
 """So many clusters are in one test."""
 
-FOLDER: Final = next(
-    (
-        path / "dumps"
-        for path in (Path(os.environ.get("GPUPLAN_DATA") or Path(__file__).resolve().parents[4] / "shared/data"),)
-        if (path / "dumps").is_dir()
-    ),
-    None,
-)
+FOLDER: Final = find_folder()
 
 Tried = Mapping[object, First]
 law: Final = Laws[Tried]()
@@ -91,5 +85,8 @@ def test_the_first_sync_harms_nobody_untold(first: int, tmp_path: Path) -> None:
 def test_the_first_sync_of_small_dumps_harms_nobody_untold(tmp_path: Path) -> None:
     assert FOLDER is not None
     law.assert_each(
-        {path.name: sync_dump(path, tmp_path / path.name / "repository") for path in sorted(FOLDER.iterdir())}
+        {
+            path.name: sync_dump(path, tmp_path / path.name / "repository")
+            for path in sorted((FOLDER / "dumps").iterdir())
+        }
     )

@@ -474,7 +474,10 @@ def _with_defaults(value: Any, usual: Any) -> Any:
 
 
 def _kai_queues(before: State, after: State) -> Iterator[Loss]:
-    """A queue may become one for each node pool: those that show its name count together."""
+    """A queue may become one for each node pool: those that show its name count together.
+
+    Where it had no limit, none of them has one.
+    """
     tokens: tuple[tuple[str, ...], ...]
     for _, name, body in before.of("Queue"):
         ours = [
@@ -486,7 +489,8 @@ def _kai_queues(before: State, after: State) -> Iterator[Loss]:
             was = inside(body, "spec", "resources", resource)
             now = [inside(found, "spec", "resources", resource) for found in ours]
             for part, kind in (("quota", Kind.NOMINAL), ("limit", Kind.REACH)):
-                had, has = _bound(was.get(part, 0)), sum((_bound(found.get(part, 0)) for found in now), Fraction(0))
+                had, each = _bound(was.get(part, 0)), [_bound(found.get(part, 0)) for found in now]
+                has = min(each) if had == _ANY else sum(each, Fraction(0))
                 if has < had:
                     tokens = ((name,), (part, f"spec.resources.{resource}.{part}", f"{resource}.{part}"))
                     yield Loss(kind, f"Queue {name}", f"{part} of {resource}", _amount(had), _amount(has), tokens)
@@ -563,8 +567,13 @@ def _appearing(before: State, made: Mapping[Key, Body]) -> Iterator[Loss]:
 def breaths(findings: Sequence[Body], printed: str) -> list[str]:
     """The parts of a report that are read together: a finding, a line, or an indented line with what is below it."""
     found = [
-        "\n".join(filter(None, (finding.get(part) for part in ("message", "label", "help"))))
-        + "\n".join(chain(finding.get("notes") or (), (item["text"] for item in finding.get("related") or ())))
+        "\n".join(
+            chain(
+                filter(None, (finding.get(part) for part in ("message", "label", "help"))),
+                finding.get("notes") or (),
+                (item["text"] for item in finding.get("related") or ()),
+            )
+        )
         for finding in findings
     ]
     lines = printed.splitlines()

@@ -193,6 +193,13 @@ def queue(rows: str, more: str = "") -> str:
     return one("ClusterQueue", "cq", f"{{{group}{f', {more}' if more else ''}}}")
 
 
+def clone(name: str, pool: str, resources: str) -> str:
+    """The queue of a node pool."""
+    metadata = {"name": name, "labels": {"kai.scheduler/node-pool": pool}}
+    spec = yaml.safe_load(f"{{resources: {{{resources}}}}}")
+    return f"{yaml.safe_dump({'kind': 'Queue', 'metadata': metadata, 'spec': spec})}---\n"
+
+
 CPU: Final = "{name: cpu, nominalQuota: 10}"
 GPUS: Final = "{name: nvidia.com/gpu, nominalQuota: 4, borrowingLimit: 2}"
 CHOOSE: Final = ("pods that ask for GPUs must choose a pool by the nodeSelector gpuplan.dev/pool",)
@@ -524,6 +531,21 @@ CASES: Final = (
         NODE + KAI,
         one("Queue", "q", "{resources: {cpu: {limit: 10000}}}"),
         one("Queue", "q", "{resources: {gpu: {limit: -1}}}"),
+    ),
+    Case(
+        Kind.REACH,
+        NODE + KAI,
+        clone("q", "a", "cpu: {limit: -1}, gpu: {quota: 1, limit: 2}")
+        + clone("q-b", "b", "cpu: {limit: 1000}, gpu: {quota: 0.5, limit: 1, overQuotaWeight: 1}"),
+        clone("q", "a", "cpu: {limit: -1}, gpu: {quota: 1, limit: 2}")
+        + clone("q-b", "b", "cpu: {limit: -1, quota: -1}, gpu: {quota: 0.5, limit: 1, overQuotaWeight: 1}"),
+    ),
+    Case(
+        Kind.NOMINAL,
+        NODE + KAI,
+        clone("q", "a", "gpu: {quota: 1}") + clone("q-b", "b", "gpu: {quota: 0.25, limit: 3}"),
+        clone("q", "a", "gpu: {quota: 1}")
+        + clone("q-b", "b", "gpu: {quota: 0.5, limit: 3}, cpu: {quota: -1, limit: -1}"),
     ),
     Case(
         Kind.QUEUE_SETTING,

@@ -28,7 +28,7 @@ from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.clusters.operators import is_settings
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
-from gpuplan.features.live.drifting import Drift, compare_with
+from gpuplan.features.live.first_sync import FirstSync, all_found, simulate
 from gpuplan.features.live.dump import Dump, Item, read_dump
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.rules import NOT_READ
@@ -108,7 +108,7 @@ class Import(Value):
 
     ``files`` are to be written, by path below the root; none of them exists yet. ``same`` are documents that exist and
     say the same, ``differing`` those that say something else. ``report`` has the findings on the dumps and the errors
-    of the policies. ``first_sync`` is what a sync of what they build changes, None if they have errors. ``told_name``
+    of the policies. ``first_sync`` is what a sync of what they build does, None if they have errors. ``told_name``
     is the cluster's name in gpuplan's own objects. If a part of the dump cannot be read, nothing is made.
     """
 
@@ -118,7 +118,7 @@ class Import(Value):
     drafts: tuple[Draft, ...]
     same: tuple[str, ...] = ()
     differing: tuple[Difference, ...] = ()
-    first_sync: tuple[Drift, ...] | None = None
+    first_sync: FirstSync | None = None
     told_name: str = ""
 
 
@@ -162,10 +162,10 @@ def adopt(
     repository = known.with_files(files)
     judged = report_on(repository)
     errors = (item for item in judged.diagnostics if item.is_error)
-    diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
+    first_sync = simulate(judged.plans[0], dump) if judged.is_valid and judged.plans else None
+    harms = all_found(first_sync) if first_sync else ()
+    diagnostics = tidy((*made.diagnostics, *errors, *harms), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    drifts = (drift for plan in judged.plans for drift in compare_with(plan, dump).drifts) if judged.is_valid else ()
-    first_sync = tuple(drifts) if judged.is_valid else None
     return Import(report, name, files, made.drafts, same, differing, first_sync, name_of(dump))
 
 

@@ -470,6 +470,18 @@ def bound_the_time_to_end(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"gracePeriod": "90s"}
 
 
+def only_warn(platform: Platform) -> None:
+    platform.cluster("dev")["admission"] = {"enforcement": "warn"}
+
+
+def only_warn_a_tenant(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["admission"] = {"enforcement": "warn"}
+
+
+def only_warn_in_a_namespace(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["admission"] = {"namespaces": {"training": "warn"}}
+
+
 def allow_several_shares(platform: Platform) -> None:
     platform.spec("Pool", "a100-shared")["sharing"]["timeSlicing"]["failRequestsGreaterThanOne"] = False
 
@@ -1302,6 +1314,9 @@ CASES = (
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
     Case(bound_the_time_to_end, ADMISSION, tenant("training")),
+    Case(only_warn, ADMISSION, cluster("dev")),
+    Case(only_warn_a_tenant, ADMISSION, tenant("training")),
+    Case(only_warn_in_a_namespace, ADMISSION, tenant("training")),
     Case(take_namespaces_by_label, ADMISSION, tenant("agents")),
     Case(bound_a_class, QUOTA, tenant("model-services")),
     Case(give_containers_defaults, ADMISSION, tenant("training")),

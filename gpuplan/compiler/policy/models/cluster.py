@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
 from gpuplan.compiler.policy.marks import ESSENTIAL, MAIN, Judged, Words
-from gpuplan.compiler.policy.models.shared import NVIDIA_CHARTS, Model, exactly_one
+from gpuplan.compiler.policy.models.shared import NVIDIA_CHARTS, Enforcement, Model, exactly_one
 
 
 class Platform(StrEnum):
@@ -441,6 +441,11 @@ class Monitoring(Model):
 class Admission(Model):
     """Exceptions to the rules that the cluster's admission policies enforce for gpuplan."""
 
+    enforcement: Annotated[Enforcement, Field(strict=False)] = Enforcement.DENY
+    """`deny`: the API server refuses requests of tenants that break a rule. `warn`: it accepts them, warns whoever
+    sends them, and writes the rule into its audit log; levels of Pod Security warn, too. It is for clusters with work
+    that no rule has judged yet. A Tenant may have its own.
+    """
     grace_period: Annotated[texts.Duration | Literal["none"], MAIN] = "30s"
     """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is
     guaranteed GPUs wait for those who borrowed them. `none` does not bound it.

@@ -25,6 +25,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import MigStrategy
+from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, pods, quota_specs
 from gpuplan.features.components.checks.objects import labels_of
 
 
@@ -51,7 +52,7 @@ def selector_of_no_node(files: HandFiles) -> Iterator[Finding]:
         return
     nodes = _nodes(plan, files)
     for found in files.objects:
-        for terms in _selectors(found):
+        for terms in selectors_of(found):
             faults = [[fault for asked in term for fault in _faults(asked, term, nodes)] for term in terms]
             if all(faults):
                 yield from (_selects_nothing(plan, found, fault, nodes) for part in faults for fault in part)
@@ -71,7 +72,7 @@ class _Asked(Value):
 _Term = tuple[_Asked, ...]
 
 
-def _selectors(holder: Object) -> Iterator[Sequence[_Term]]:
+def selectors_of(holder: Object) -> Iterator[Sequence[_Term]]:
     """Yield what each pod, or a flavor, asks of its nodes, wherever in an object it stands: one of several terms."""
     if holder.kind == "ResourceFlavor":
         yield (_by_labels(("spec", "nodeLabels"), inside(holder.body, "spec", "nodeLabels")),)
@@ -94,6 +95,13 @@ def _by_expressions(route: Path, term: Mapping[str, object]) -> Iterator[_Asked]
         key, values = text(mapping(item).get("key")), sequence(mapping(item).get("values"))
         if mapping(item).get("operator") == "In" and all(isinstance(value, str) for value in values):
             yield _Asked((*route, "matchExpressions", index, "values"), key, tuple(map(str, values)))
+
+
+def askers(files: HandFiles) -> Iterator[Object]:
+    """Yield the objects of any kind that ask for resources, pods or nodes, or count what pods ask for."""
+    yield from (ask.of for ask in asks(files))
+    yield from (spec.of for spec in (*quota_specs(files), *pods(files)))
+    yield from (item for item in files.objects if any(term for terms in selectors_of(item) for term in terms))
 
 
 # --- What nodes have ---------------------------------------------------------------------------------------------
@@ -141,7 +149,7 @@ def _shown_products(part: Pool) -> list[str]:
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:
-    if asked.key not in _JUDGED or any(not value or _PLACEHOLDER.search(value) for value in asked.values):
+    if asked.key not in _JUDGED or any(not value or PLACEHOLDER.search(value) for value in asked.values):
         return
     named = next((other.values for other in term if other.key == POOL_LABEL and other is not asked), ())
     pinned = [item for item in nodes if item.pool and item.pool.name in named]
@@ -154,7 +162,6 @@ def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fa
 
 
 _JUDGED = (POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, PRODUCT_LABEL)
-_PLACEHOLDER = regex(r"[${}]")
 
 
 def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
@@ -164,13 +171,13 @@ def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
     if any(bare == item.label for gpu in own for item in gpu.products):
         return False
     is_known = any(bare == item.label for gpu in load().all() for item in gpu.products)
-    return is_known or not any(_may_be_called(product, gpu) for gpu in own)
+    return is_known or not any(may_be_called(product, gpu) for gpu in own)
 
 
-def _may_be_called(product: str, gpu: Gpu) -> bool:
-    from gpuplan.compiler.catalog.suggestions import may_be_called
+def may_be_called(product: str, gpu: Gpu) -> bool:
+    from gpuplan.compiler.catalog import suggestions
 
-    return may_be_called(product, gpu)
+    return suggestions.may_be_called(product, gpu)
 
 
 # --- What was meant ----------------------------------------------------------------------------------------------
@@ -200,7 +207,7 @@ def _meant(plan: Plan, asked: _Asked) -> list[Pool]:
 
 def _is_meant(plan: Plan, key: str, value: str, part: Pool) -> bool:
     if key == PRODUCT_LABEL:
-        return _may_be_called(value, part.gpu)
+        return may_be_called(value, part.gpu)
     own = part.labels.get(key, "")
     if key == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
         profiles = {name.replace("+", ".") for entry in part.sharing.layout.entries for name in entry.instances}

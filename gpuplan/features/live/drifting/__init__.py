@@ -20,6 +20,7 @@ from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes
 from gpuplan.features.live.drifting.objects import compare, leftovers
 from gpuplan.features.live.drifting.telling import Telling
 from gpuplan.features.live.dump import Dump, read_dump
+from gpuplan.features.live.work import warned
 
 __all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_with", "drift"]
 
@@ -59,7 +60,8 @@ def drift(
             f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",
             "`gpuplan import --commands` prints what to collect",
         )
-    report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
+    told_of = (*found, *compared.opponents, *warned(dump, plan))
+    report = Report(tidy(told_of, (), needed=()), report.plans, (name,), len(dumps))
     return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number, told)
 
 

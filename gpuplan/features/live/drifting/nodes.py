@@ -51,7 +51,7 @@ def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
         return
     of: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items.values():
-        part = _home(plan, item)
+        part = home(plan, item)
         if part is None:
             if POOL_LABEL in item.labels:  # it says that it is of a pool, and that does not have it
                 named = item.labels[POOL_LABEL]
@@ -82,10 +82,10 @@ def count_nodes(plan: Plan, dump: Dump) -> int:
     """Return how many nodes are compared with their pool, without those that are compared as objects."""
     if plan.cluster.spec.node_labels is NodeLabels.NODE:
         return 0
-    return len({item.name for item in dump.of_kind("", "Node") if _home(plan, item)})
+    return len({item.name for item in dump.of_kind("", "Node") if home(plan, item)})
 
 
-def _home(plan: Plan, node: Item) -> Pool | None:
+def home(plan: Plan, node: Item) -> Pool | None:
     """Return the pool, or the part of one, that a node belongs to."""
     return next((part for part in plan.parts if _is_in(part, node)), None)
 

@@ -67,7 +67,7 @@ class Telling:
             next_sync = NextSync.FAILS if is_fixed else NextSync.OVERWRITES
             if is_left:
                 next_sync = NextSync.LEAVES
-            elif applier is None and not one.tool:  # nobody syncs the folder
+            elif applier is None and not one.tool and not is_fixed:  # nobody syncs the folder
                 next_sync = NextSync.NOTHING
             yield Drift(
                 self.plan.cluster.name,

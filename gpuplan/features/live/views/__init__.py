@@ -280,29 +280,34 @@ _MOST: Final = 20
 
 
 def _first_sync(imported: Import) -> Iterator[str]:
-    """Yield lines on what the first sync of the policies changes of the dump."""
+    """Yield lines on what the first sync of the policies does to what the dump shows, worst first."""
     found = imported.first_sync
     if found is None:
         yield "the policies have errors, so nothing is known of a sync"
         return
-    created = [drift.title.split(" ")[0] for drift in found if drift.differs is Differs.MISSING]
-    absent = [drift for drift in found if drift.differs is Differs.NODE and not drift.path]
-    changed = [drift for drift in found if drift.differs is not Differs.MISSING and drift not in absent]
-    yield from (printable(drift.note or f"{drift.title} is not in the dump") for drift in absent)
-    if created:
-        yield f"the first sync creates {count_kinds(created)}"
-    if not changed:
-        yield "the first sync changes nothing that the dump shows"
-        return
-    yield f"the first sync changes {count(len(changed), 'field')} of what the dump shows:"
-    for drift in changed[:_MOST]:
-        live = literal(drift.live) if drift.has_live else "nothing"
-        written = literal(drift.written) if drift.is_written else "nothing"
-        place = f"{drift.title} {drift.path}".strip()
-        refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
-        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
-    if len(changed) > _MOST:
-        yield f"  and {len(changed) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
+    yield from (printable(drift.note or f"{drift.title} is not in the dump") for drift in found.absent)
+    for effect, diagnostics in found.found.items():
+        lines = [printable(item.shown.message) for item in diagnostics]
+        lines += [_changed(drift) for drift in found.changed[effect]]
+        if lines:
+            yield f"the first sync {effect}:"
+            yield from (f"  {line}" for line in lines[:_MOST])
+        if len(lines) > _MOST:
+            yield f"  and {len(lines) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
+    if found.added:
+        yield f"the first sync adds {found.added}"
+    if found.annotated:
+        yield f"the first sync adds annotations and labels of its own to {count(found.annotated, 'object')}"
+    if not (any(found.changed.values()) or any(found.found.values())):
+        yield "the first sync changes nothing else that the dump shows"
+
+
+def _changed(drift: Drift) -> str:
+    live = literal(drift.live) if drift.has_live else "nothing"
+    written = literal(drift.written) if drift.is_written else "nothing"
+    place = f"{drift.title} {drift.path}".strip()
+    refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
+    return f"{printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
 
 
 _WIDTH: Final = 60

@@ -92,7 +92,7 @@ def compare(dump: Sequence[Body], written: Sequence[Body], table: Sequence[Body]
     old, new = nodes_before(before), {name: way.after for name, way in walked.items()}
     return list(
         chain(
-            *(_quotas(before, after, old, new), _limits(before, after), _forbidden(before, after, old)),
+            *(_quotas(before, after, old), _limits(before, after), _forbidden(before, after, old)),
             *(_nodes(walked), _operators(before, made), _work(before, after, old, new)),
             *(_local_queues(before, after), _cluster_queues(before, after, old, new), _kai_queues(before, after)),
             *(_namespaces(before, after), _priorities(before, after), _appearing(before, made)),
@@ -106,9 +106,12 @@ _NOT_APPLIED: Final = frozenset({"Kustomization", "Configuration"})
 # --- Quotas and limits -------------------------------------------------------------------------------------------
 
 
-def _quotas(before: State, after: State, old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[Loss]:
-    """A report has to give one of the numbers, too: `pods` and `quota` are in many a sentence about a namespace."""
-    published = {key for nodes in (old, new) for node in nodes.values() for key in node.published}
+def _quotas(before: State, after: State, nodes: Mapping[str, Node]) -> Iterator[Loss]:
+    """A cap on what no node published takes nothing.
+
+    A report has to give one of the numbers, too: `pods` and `quota` are in many a sentence about a namespace.
+    """
+    published = {key for node in nodes.values() for key in node.published}
     for namespace in before.namespaces:
         had, has = _effective(before, namespace), _effective(after, namespace)
         for scope, key in sorted(has):

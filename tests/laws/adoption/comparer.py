@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.laws.adoption.nodes import NODE_POOL, PLUGIN, PREFIX, Node, Way, nodes_before, operator_of, ways
+from tests.laws.adoption.nodes import MIG, NODE_POOL, PLUGIN, PREFIX, Node, Way, nodes_before, operator_of, ways
 from tests.laws.adoption.state import (
     Body,
     Key,
@@ -243,8 +243,12 @@ def _published(kind: Kind, way: Way, had: Mapping[str, int], has: Mapping[str, i
         if has.get(key, 0) != had.get(key, 0):
             what = f"{key} {when}"
             counts = (str(had.get(key, 0)), str(has.get(key, 0)))
-            numbers = (*counts, *(f"{number}x" for number in counts), "share", "shares")
-            yield Loss(kind, subject, what, str(had.get(key, 0)), str(has.get(key, 0)), (way.names, (key,), numbers))
+            numbers: tuple[str, ...] = (*counts, *(f"{number}x" for number in counts), "share", "shares")
+            words: tuple[str, ...] = (key,)
+            if kind is Kind.ORDER:
+                # Who reads of an order has to read of the label that is wrong in it, or of what becomes of the resource.
+                words, numbers = (key, PLUGIN, MIG), (*numbers, *_HARM)
+            yield Loss(kind, subject, what, *counts, (way.names, words, numbers))
 
 
 _HARM: Final = (

@@ -639,6 +639,13 @@ def test_a_loss_is_untold_where_one_of_the_two_is_missing(line: str) -> None:
     assert untold([LOWER], [line]) == [LOWER]
 
 
+def test_an_order_is_told_by_its_label_and_not_by_a_change_of_the_label_alone() -> None:
+    key = "nvidia.com/device-plugin.config"
+    [loss] = [found for found in _found(SHARED, patch("gpu", "gpu"), group({key: "gpu"})) if found.kind is Kind.ORDER]
+    assert untold([loss], [f"Node n1 metadata.labels[{key}]: nothing becomes gpu"]) == [loss]
+    assert untold([loss], [f"node `n1` has no right `{key}` between two syncs, in either order"]) == []
+
+
 def test_lines_of_a_list_are_read_one_by_one() -> None:
     printed = "the first sync changes:\n  Namespace team metadata.annotations\n  Namespace other requests.cpu\n"
     assert untold([LOWER], breaths([], printed)) == [LOWER]

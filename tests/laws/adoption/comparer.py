@@ -234,8 +234,8 @@ def _published(kind: Kind, way: Way, had: Mapping[str, int], has: Mapping[str, i
     subject = f"Node {way.before.name}"
     if isinstance(has, str):
         if had:
-            words = (PLUGIN, "device plugin", *had)
-            yield Loss(kind, subject, f"the device plugin {when}", spelt(dict(had)), has, (way.names, words, _HARM))
+            about = (PLUGIN, "device plugin", *had)
+            yield Loss(kind, subject, f"the device plugin {when}", spelt(dict(had)), has, (way.names, about, _HARM))
         return
     for key in sorted({*had, *has}):
         if kind is Kind.ORDER and has.get(key, 0) >= had.get(key, 0):
@@ -246,7 +246,7 @@ def _published(kind: Kind, way: Way, had: Mapping[str, int], has: Mapping[str, i
             numbers: tuple[str, ...] = (*counts, *(f"{number}x" for number in counts), "share", "shares")
             words: tuple[str, ...] = (key,)
             if kind is Kind.ORDER:
-                # Who reads of an order has to read of the label that is wrong in it, or of what becomes of the resource.
+                # The label that is wrong in an order tells as much as the resource.
                 words, numbers = (key, PLUGIN, MIG), (*numbers, *_HARM)
             yield Loss(kind, subject, what, *counts, (way.names, words, numbers))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpuplan.features.components.checks.objects import (
         inert_quota_key as inert_quota_key,
         label_selects_nothing as label_selects_nothing,
+        limited_gpus as limited_gpus,
     )
     from gpuplan.features.components.checks.patched import Folder as Folder, Patched as Patched
     from gpuplan.features.components.checks.selectors import askers as askers
@@ -27,7 +28,7 @@ __getattr__ = face(
         "checks.admitted": ("refused_by_admission",),
         "checks.asking": ("PLACEHOLDER",),
         "checks.configs": ("device_plugin_config_refused",),
-        "checks.objects": ("inert_quota_key", "label_selects_nothing"),
+        "checks.objects": ("inert_quota_key", "label_selects_nothing", "limited_gpus"),
         "checks.patched": ("Folder", "Patched"),
         "checks.selectors": ("askers",),
         "final": ("built",),

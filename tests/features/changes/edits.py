@@ -393,6 +393,10 @@ def stop_reboots(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["rebootOnMigChange"] = False
 
 
+def give_unlabelled_nodes_a_file(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["defaultDevicePluginConfig"] = "a100-shared"
+
+
 def close_visible_devices(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["closeVisibleDevices"] = True
 
@@ -1287,6 +1291,7 @@ CASES = (
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(give_unlabelled_nodes_a_file, PLUGIN_RESTART, cluster("prod")),
     Case(close_visible_devices, PLUGIN_RESTART, cluster("prod")),
     Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
     Case(reach_a_service_at_the_nodes, ADMISSION, workload("embeddings")),

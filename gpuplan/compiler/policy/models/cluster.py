@@ -188,6 +188,13 @@ class GpuOperator(Model):
     the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
     pool's key ends in a hash of its content: only nodes whose label changes are touched.
     """
+    default_device_plugin_config: Annotated[
+        str | None, Judged("GPU723"), Words("default configuration of the device plugin")
+    ] = None
+    """The key in the device plugin's ConfigMap for nodes without the label `nvidia.com/device-plugin.config`, such as
+    `any`. A pool keeps the key (`names.devicePluginConfig`), or a `Retained` defines it. Absent: such a node publishes
+    whole GPUs.
+    """
     close_visible_devices: Annotated[bool, Words("closed visible devices")] = False
     """Whether NVIDIA's container toolkit ignores the variable `NVIDIA_VISIBLE_DEVICES` of containers that are not
     privileged, so that no image chooses GPUs by it. Where the device plugin relied on the variable it uses mounts then.

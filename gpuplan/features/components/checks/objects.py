@@ -115,7 +115,7 @@ def gpus_in_limit_range(files: HandFiles) -> Iterator[Finding]:
     fills = ("Kubernetes fills what a container leaves out from `default`, `max` and `min`",)
     for found in files.of_kind("LimitRange", ""):
         for index, item in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
-            for field, key, effect in _limited_gpus(mapping(item), is_whole=not found.is_patch):
+            for field, key, effect in limited_gpus(mapping(item), is_whole=not found.is_patch):
                 yield Finding(
                     found.place("spec", "limits", index, field, key).key,
                     f"`{key}` in {found.title} {effect}",
@@ -129,7 +129,7 @@ _GIVES = "gives GPUs to containers that ask for none"
 _REFUSES = "refuses pods that ask for none"
 
 
-def _limited_gpus(limit: Mapping[str, object], *, is_whole: bool) -> Iterator[tuple[str, str, str]]:
+def limited_gpus(limit: Mapping[str, object], *, is_whole: bool) -> Iterator[tuple[str, str, str]]:
     """Fields with GPUs of an item of a LimitRange, the resource, and what it does to pods that ask for none."""
     for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
         for key in mapping(limit.get(field)):

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import those_there_are
-from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product, shown_product
+from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -23,8 +23,7 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     RetainedNodes,
 )
-from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.policy.models import MigStrategy
+from gpuplan.compiler.planning.pools import ALL_DISABLED, shown_products
 from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, pods, quota_specs
 from gpuplan.features.components.checks.objects import labels_of
 
@@ -135,17 +134,7 @@ def _nodes(plan: Plan, files: HandFiles) -> tuple[_Nodes, ...]:
 
 def _labels_of(part: Pool) -> dict[str, frozenset[str]]:
     labels = {key: frozenset([value]) for key, value in part.labels.items()}
-    return labels | {PRODUCT_LABEL: frozenset(_shown_products(part))}
-
-
-def _shown_products(part: Pool) -> list[str]:
-    """Return the product labels that nodes of the pool may have. The strategy `mixed` leaves them alone."""
-    is_shared, profile = bool(part.shares and not part.shares.spec.rename), ""
-    if isinstance(part.sharing, Mig):
-        profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
-        is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
-        is_shared, profile = is_shared and is_single, next(iter(profiles)) if is_single else ""
-    return [shown_product(item.label, profile=profile, is_shared=is_shared) for item in part.gpu.products]
+    return labels | {PRODUCT_LABEL: frozenset(shown_products(part))}
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:

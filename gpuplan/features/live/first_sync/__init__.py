@@ -52,7 +52,7 @@ def simulate(plan: Plan, dump: Dump) -> FirstSync:
     found: dict[Effect, list[Diagnostic]] = {effect: [] for effect in Effect}
     for harm in harms(dump, worlds(plan, dump, platform)):
         found[Effect.STOPS if harm.stops else Effect.TAKES_AWAY].append(harm.diagnostic)
-    drifts = [drift for drift in compare_with(plan, dump).drifts if drift.differs is not Differs.MISSING]
+    drifts = [drift for drift in compare_with(plan, dump).synced if drift.differs is not Differs.MISSING]
     absent = tuple(drift for drift in drifts if drift.differs is Differs.NODE and not drift.path)
     changed: dict[Effect, list[Drift]] = {effect: [] for effect in Effect}
     annotated = set()
@@ -77,7 +77,7 @@ def _is_mark(drift: Drift) -> bool:
     """Whether a difference is an annotation, or a label that gpuplan alone gives and reads."""
     if drift.path.startswith("metadata.annotations"):
         return True
-    own = ("metadata.labels[\"gpuplan.dev/", "metadata.labels[\"pod-security.kubernetes.io/warn")
+    own = ('metadata.labels["gpuplan.dev/', 'metadata.labels["pod-security.kubernetes.io/warn')
     return drift.path.startswith(own) and not drift.has_live
 
 

@@ -14,7 +14,7 @@ from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Stage
 from gpuplan.features.live.drifting.model import Platform
-from gpuplan.features.live.drifting.nodes import home
+from gpuplan.features.live.drifting.nodes import home_of
 from gpuplan.features.live.dump import Dump, Item, texts_of, units_in
 
 Body = Mapping[str, Any]
@@ -104,7 +104,7 @@ def _node(plan: Plan, item: Item) -> Node:
     allocatable = inside(item.body, "status", "allocatable")
     units = {key: units_in(value) for key, value in allocatable.items() if key.startswith(_RESOURCES)}
     taints = tuple(map(mapping, sequence(inside(item.body, "spec").get("taints"))))
-    return Node(item, texts_of(item.labels), taints, units, home(plan, item))
+    return Node(item, texts_of(item.labels), taints, units, home_of(plan, item))
 
 
 def _synced(node: Node) -> Node:

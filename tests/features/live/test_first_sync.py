@@ -247,6 +247,11 @@ def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_t
 # --- Places for pods ---------------------------------------------------------------------------------------------
 
 
+MIG_CONFIG = "nvidia.com/mig.config"
+TERM = {"matchExpressions": [{"key": MIG_CONFIG, "operator": "In", "values": ["old"]}]}
+AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}}}
+
+
 def test_work_that_selects_a_label_which_moves_finds_no_node() -> None:
     was = a_node("b", 4, **{"nvidia.com/mig.config": "old"})
     pod = {"nodeSelector": {"nvidia.com/mig.config": "old"}}
@@ -287,6 +292,51 @@ def test_pods_of_kai_that_name_no_node_pool_find_no_node_of_a_shard() -> None:
         sync_of(new, work, policies=sharded), Effect.STOPS
     )
     assert told(sync_of(old, named, policies=sharded), Effect.STOPS) == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (
+            {"schedulerName": "kai-scheduler"},
+            "`b` has the label `kai.scheduler/node-pool: whole`, and its pods have none",
+        ),
+        ({"nodeSelector": {MIG_CONFIG: "old"}}, f"its pods select `{MIG_CONFIG}: old`; `b` has `{MIG_CONFIG}: whole-"),
+        ({"affinity": AFFINITY}, f"the affinity of its pods does not match: `b` has `{MIG_CONFIG}: whole-"),
+        ({}, "`b` has the taint `team=x:NoSchedule`, which its pods do not tolerate"),
+    ],
+)
+def test_the_reasons_why_work_loses_a_node_are_told(pod: Body, reason: str) -> None:
+    taints = "\n  taints: [{key: team, value: x, effect: NoSchedule}]"
+    nodes = "GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}"
+    policies = (
+        QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+        .replace(f"L40S-48{nodes}", f"A100-80{nodes}{taints}")
+        .replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}")
+        .replace("{pool: whole, guaranteed: 4, cpu: 64}", "{pool: whole, guaranteed: 4}")
+    )
+    node = a_node("b", 0, **{MIG_CONFIG: "old"})
+    node["status"]["allocatable"] = {"nvidia.com/mig-1g.10gb": "28"}
+    work = a_deployment(**pod)
+    work["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+
+    [found] = [
+        item.shown
+        for item in sync_of(node, work, policies=policies).found[Effect.STOPS]
+        if "Deployment" in item.shown.message
+    ]
+
+    assert reason in "\n".join(found.notes)
+
+
+def test_the_label_of_a_shard_is_to_be_written_with_the_sync_and_not_before() -> None:
+    """A shard without a name takes pods without the label alone."""
+    sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+    sync = sync_of(a_deployment(schedulerName="kai-scheduler"), policies=sharded)
+
+    [found] = [item.shown for item in sync.found[Effect.STOPS] if "Deployment" in item.shown.message]
+
+    assert found.help == "write that label into its pods in one step with the first sync: before it, such pods wait"
 
 
 @pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kueue.x-k8s.io/queue-name": "own"}, False)])

@@ -27,7 +27,7 @@ from gpuplan.features.live.first_sync.worlds import (
     Worlds,
     asked,
     file_of,
-    fits,
+    obstacles,
     shares,
 )
 from gpuplan.features.live.work.pods import is_owned
@@ -81,8 +81,11 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         was = "nothing capped it" if had is None else f"it was {_shown(had)}"
         is_unused = had is None and "/" in resource and resource not in used.get(namespace, ())
         severity = Severity.WARNING if is_unused else None
-        values: dict[str, Any] = {"namespace": namespace, "key": key, "cap": _shown(cap), "was": was, "field": field}
-        yield Harm(report("cap-falls", at, severity=severity, **values))
+        shown = _shown(cap)
+        found = report(
+            "cap-falls", at, severity=severity, namespace=namespace, key=key, cap=shown, was=was, field=field
+        )
+        yield Harm(found)
 
 
 _FIELDS: Final = {"cpu": "cpu", "memory": "memory", "pods": "pods"}
@@ -156,14 +159,9 @@ def _orders(seen: Worlds) -> Iterator[Harm]:
         for (first, second), nodes in _grouped(found):
             names, pool = listing([node.name for node in nodes]), nodes[0].pool
             at = nodes[0].item.at / "metadata" / "labels"
-            values: dict[str, Any] = {
-                "names": names,
-                "pool": pool,
-                "label": operand.label,
-                "first": first,
-                "second": second,
-            }
-            yield Harm(report("no-safe-order", at, **values))
+            label = operand.label
+            found = report("no-safe-order", at, names=names, pool=pool, label=label, first=first, second=second)
+            yield Harm(found)
 
 
 def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:
@@ -273,10 +271,19 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         if not item.namespace or is_owned(item) or item.kind.endswith(_NO_WORK):
             continue
         for marks, pod in _pods(item):
-            old, new = ([node.name for node in world.nodes if fits(node, pod, marks)] for world in (before, after))
-            lost = [name for name in old if name not in new]
-            if lost and (asked(pod) or not new):
-                yield Harm(report(_PLACE[bool(new)], item.at, item=item, names=listing(lost)), stops=not new)
+            old, new = (
+                {node.name: tuple(obstacles(node, pod, marks)) for node in world.nodes} for world in (before, after)
+            )
+            lost = [name for name, why in old.items() if not why and new[name]]
+            is_left = not all(new.values())
+            if lost and (asked(pod) or not is_left):
+                why, names = new[lost[0]], listing(lost)
+                loses = f"runs no longer on {names}" if is_left else "finds no node after the first sync"
+                notes, help_ = [obstacle.said for obstacle in why], why[0].help
+                found = report(
+                    "work-loses-nodes", item.at, notes=notes, item=item, loses=loses, names=names, help=help_
+                )
+                yield Harm(found, stops=not is_left)
                 break
 
 
@@ -288,7 +295,6 @@ def _pods(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
         yield texts_of(inside(template, "metadata", "labels")), mapping(template.get("spec"))
 
 
-_PLACE: Final = {True: "work-loses-nodes", False: "work-loses-all-nodes"}
 _NO_WORK: Final = ("Revision", "ReplicaSet", "Runtime")
 
 

@@ -163,28 +163,53 @@ def shares(file: object) -> Mapping[str, tuple[int, bool]]:
 # --- Where a pod may run -----------------------------------------------------------------------------------------
 
 
-def fits(node: Node, pod: Body, marks: Mapping[str, str]) -> bool:
-    """Whether a node has the labels, the taints and the units that a pod's `spec` asks for; ``marks`` are its labels.
+class Obstacle(NamedTuple):
+    """A reason why a node takes no pod: what is on the node and in the pod, and what helps."""
+
+    said: str
+    help: str
+
+
+def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obstacle]:
+    """Yield why a node takes no pod of a `spec`: its shard, labels, taints and units; ``marks`` are the pod's labels.
 
     A shard of KAI-Scheduler has the nodes of its pods' node pool, and one without a name the nodes without
     (`addNodePoolLabel` in `pkg/podgrouper/pod_controller.go` of KAI-Scheduler).
     """
-    if pod.get("schedulerName") == SCHEDULER_NAME and node.labels.get(NODE_POOL_LABEL, "") != marks.get(
-        NODE_POOL_LABEL, ""
-    ):
-        return False
-    wanted = {f"{key}": value for key, value in mapping(pod.get("nodeSelector")).items()}
-    if any(node.labels.get(key) != value for key, value in wanted.items()):
-        return False
+    shard, own = node.labels.get(NODE_POOL_LABEL, ""), marks.get(NODE_POOL_LABEL, "")
+    if pod.get("schedulerName") == SCHEDULER_NAME and shard != own:
+        has = f"`{node.name}` has the label `{NODE_POOL_LABEL}: {shard}`" if shard else f"`{node.name}` is in no shard"
+        yield Obstacle(f"{has}, and its pods have {f'`{own}`' if own else 'none'}", _NAME_THE_SHARD)
+    for key, value in mapping(pod.get("nodeSelector")).items():
+        if node.labels.get(key) != value:
+            yield Obstacle(f"its pods select `{key}: {value}`; {_said(node, key)}", _KEEP_THE_LABEL)
     required = inside(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     terms = [mapping(term) for term in sequence(required.get("nodeSelectorTerms"))]
     if terms and not any(_meets(node, term) for term in terms):
-        return False
+        parts = (mapping(part) for term in terms for part in sequence(term.get("matchExpressions")))
+        keys = dict.fromkeys(text(part.get("key")) for part in parts)
+        has = "; ".join(_said(node, key) for key in keys) or f"`{node.name}` has another name"
+        yield Obstacle(f"the affinity of its pods does not match: {has}", _KEEP_THE_LABEL)
     tolerations = sequence(pod.get("tolerations"))
     for taint in node.taints:
-        if not is_tolerated(tolerations, text(taint.get("key")), text(taint.get("value")), text(taint.get("effect"))):
-            return False
-    return all(node.units.get(resource, 0) >= number for resource, number in asked(pod).items())
+        key, value, effect = (text(taint.get(field)) for field in ("key", "value", "effect"))
+        if not is_tolerated(tolerations, key, value, effect):
+            said = f"`{node.name}` has the taint `{key}={value}:{effect}`, which its pods do not tolerate"
+            yield Obstacle(said, _TOLERATE_IT)
+    for resource, number in asked(pod).items():
+        if (there := node.units.get(resource, 0)) < number:
+            said = f"a pod asks for {number} `{resource}`, and `{node.name}` hands out {there or 'none'}"
+            yield Obstacle(said, _KEEP_THE_SHARING)
+
+
+_NAME_THE_SHARD: Final = "write that label into its pods in one step with the first sync: before it, such pods wait"
+_KEEP_THE_LABEL: Final = "keep the label that it selects, or change its pods first: select `gpuplan.dev/pool`"
+_TOLERATE_IT: Final = "tolerate the taint in its pods before the first sync, or remove it from `taints` of the Pool"
+_KEEP_THE_SHARING: Final = "write the sharing of these nodes into the Pool: `gpuplan explain Pool.spec.sharing`"
+
+
+def _said(node: Node, key: str) -> str:
+    return f"`{node.name}` has `{key}: {node.labels[key]}`" if key in node.labels else f"`{node.name}` has no `{key}`"
 
 
 def _meets(node: Node, term: Mapping[str, Any]) -> bool:

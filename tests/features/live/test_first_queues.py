@@ -216,6 +216,46 @@ def test_a_quota_on_gpus_of_nodes_that_are_in_no_pool_is_an_error(tmp_path: Path
     ]
 
 
+# --- Defaults beside quotas of CPU -------------------------------------------------------------------------------
+
+
+def a_limit_range(**parts: Body) -> Body:
+    metadata = {"name": "theirs", "namespace": "one"}
+    limits = [{"type": "Container", **parts}]
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": limits}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "hidden", "kept"),
+    [
+        ({"defaultRequest": {"cpu": "500m"}}, "`cpu`", None),
+        ({"default": {"cpu": "2", "memory": "4Gi"}}, "`cpu` and `memory`", None),
+        ({"maxLimitRequestRatio": {"cpu": "2"}}, "", {"cpu": {"maxRatio": 2}}),
+    ],
+)
+def test_a_default_that_kueue_takes_before_limits_stays_in_its_limitrange(
+    parts: Body, hidden: str, kept: Body | None, tmp_path: Path
+) -> None:
+    bodies = (a_flavor("all"), a_queue("shared", all=ALL), a_local_queue("jobs", "shared"), a_limit_range(**parts))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *bodies)
+
+    assert errors(made) == []
+    [tenant] = [draft for draft in made.drafts if draft.kind == "Tenant"]
+    assert tenant.spec.get("containers") == kept
+    message = f"a LimitRange of namespace `one` gives a default of {hidden}, which Kueue takes before limits"
+    assert (message in messages(made)) is bool(hidden)
+
+
+def test_a_default_beside_a_queue_of_gpus_alone_becomes_the_tenants(tmp_path: Path) -> None:
+    bodies = (a_flavor("all"), a_queue("shared", all=GPUS), a_local_queue("jobs", "shared"))
+    limits = a_limit_range(defaultRequest={"cpu": "500m"})
+    made = imported(tmp_path, GPU_NODE, a_namespace(), *bodies, limits)
+
+    [tenant] = [draft for draft in made.drafts if draft.kind == "Tenant"]
+    assert tenant.spec["containers"] == {"cpu": {"request": "500m"}}
+    assert not any("before limits" in message for message in messages(made))
+
+
 # --- KAI-Scheduler -----------------------------------------------------------------------------------------------
 
 NO_BOUND = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
@@ -316,6 +356,34 @@ def test_a_queue_with_less_than_those_below_it_is_called_so(tmp_path: Path) -> N
     made = imported(tmp_path, *KAI_NODES, a_namespace(), *queues, kai_work("chat"))
 
     assert "Queue `top` has a quota that is less than what the queues below it have" in messages(made)
+
+
+@pytest.mark.parametrize(("second", "promised"), [(6, 0), (7, 11)])
+def test_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
+    second: int, promised: int, tmp_path: Path
+) -> None:
+    queues = (a_kai_queue("top", 8, -1), a_kai_queue("chat", 4, 4, "top"), a_kai_queue("web", second, -1, "top"))
+    work = (kai_work("chat"), kai_work("web", "two"))
+    made = imported(tmp_path, a_node("a", gpus=10), a_namespace(), a_namespace("two"), *queues, *work)
+
+    told = [item for item in made.report.diagnostics if item.code == "GPU813" and item.is_error]
+    assert [item.finding.message for item in told] == [
+        f"Queues are guaranteed {promised} `gpu` of pool `a100-sxm4-40gb`, which has 10"
+    ] * bool(promised)
+    for item in told:
+        assert item.finding.help.startswith("lower `quota` of Queues by 1 in all and import again")
+
+
+@pytest.mark.parametrize("shares", [1, 4])
+def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, tmp_path: Path) -> None:
+    node = a_node("l", "l40s", 2)
+    node["metadata"]["labels"] |= {"nvidia.com/gpu.replicas": str(shares)}
+    node["metadata"]["labels"] |= {"nvidia.com/gpu.sharing-strategy": "time-slicing" if shares > 1 else "none"}
+    node["status"]["allocatable"]["nvidia.com/gpu"] = str(2 * shares)
+    made = imported(tmp_path, node, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"))
+
+    told = [message for message in errors(made) if message.startswith("KAI-Scheduler takes each share")]
+    assert len(told) == (shares > 1)
 
 
 def test_the_shard_whose_nodes_get_shards_of_their_own_is_named(tmp_path: Path) -> None:

@@ -160,8 +160,7 @@ def _orders(seen: Worlds) -> Iterator[Harm]:
             names, pool = listing([node.name for node in nodes]), nodes[0].pool
             at = nodes[0].item.at / "metadata" / "labels"
             label = operand.label
-            found = report("no-safe-order", at, names=names, pool=pool, label=label, first=first, second=second)
-            yield Harm(found)
+            yield Harm(report("no-safe-order", at, names=names, pool=pool, label=label, first=first, second=second))
 
 
 def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:

@@ -44,6 +44,8 @@ def read(dump: Dump, plan: Plan) -> Found:
         parameters = [*(space.parameters for space in team.spaces), team.labelled]
         stated = [text(mapping(item.body.get("data")).get("priorityClasses")).split() for item in parameters if item]
         names = stated[0] if stated else known if not team.is_own else []
+        # Kueue takes a default before limits, so that beside a quota of CPU or memory none is written.
+        counted = {key for quota in quotas for key in quota} if plan.scheduler.suspends_jobs else ()
         classes = (*names, *(name for quota in quotas for name in quota.get("classLimits", ())))
         fields = {
             "namespaces": list(team.namespaces),
@@ -55,7 +57,7 @@ def read(dump: Dump, plan: Plan) -> Found:
             "members": members_of(team, reports),
             "allow": allowed(team, plan, network, reports),
             "admission": enforcement_of(team, dump, plan),
-            "containers": containers_of(team, reports),
+            "containers": containers_of(team, counted, reports),
         }
         spec = {field: value for field, value in fields.items() if value} or {"namespaces": []}
         remarks = (*(team.queue.remarks if team.queue else ()), *reports.remarks(team.name))

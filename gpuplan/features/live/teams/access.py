@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
@@ -206,8 +206,11 @@ _FIELDS: Final = {"defaultRequest": "request", "default": "limit", "maxLimitRequ
 _COUNTED: Final = (Counted.CPU, Counted.MEMORY)
 
 
-def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
-    """Return the defaults that LimitRanges give containers, if they are the same in each namespace."""
+def containers_of(team: Team, counted: Container[str], reports: Reports) -> dict[str, Any]:
+    """Return the defaults that LimitRanges give containers, if they are the same in each namespace.
+
+    A default of what queues have ``counted`` stays in its LimitRange alone: work could pass a quota of policies by.
+    """
     by_space = [_defaults(space) for space in team.spaces]
     said = by_space[0] if by_space and all(found == by_space[0] for found in by_space) else {}
     for space, found in zip(team.spaces, by_space, strict=True):
@@ -222,7 +225,13 @@ def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
                 given = [name for name in defaults if name.startswith("nvidia.com/") and not is_zero(defaults[name])]
                 if given and part.get("type") == "Container":
                     reports.gather("limits-give-gpus", at, space.name, given=listing(given))
-    return said
+            if hidden := _hidden(found, counted):
+                reports.gather("defaults-before-limits", at, space.name, counted=listing(hidden))
+    return {name: amounts for name, amounts in said.items() if name not in _hidden(said, counted)}
+
+
+def _hidden(defaults: Mapping[str, Mapping[str, Any]], counted: Container[str]) -> tuple[str, ...]:
+    return tuple(name for name in defaults if name in counted and defaults[name].keys() & {"request", "limit"})
 
 
 def _defaults(space: Space) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, has_type, is_list, mapping, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, mapping, value_at
 from gpuplan.compiler.policy.turns import Turned, turn, write_help, written_beside
 
 if TYPE_CHECKING:
@@ -39,23 +39,24 @@ def find_said(kind: str, field: str) -> Said | None:
 
 def find_home(document: Document, model: type[BaseModel], place: Path) -> Home | None:
     """Return the one field elsewhere in the document that an unknown field is, or None if it is none or several."""
-    name = str(place[-1])
-    if place[-2:] in REMEDIES or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
+    name, value = str(place[-1]), value_at(document.data, place)
+    if remedy_for(place) or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
         return None
-    value = value_at(document.data, place)
     if one_off := _one_level_off(document, model, place):
         return Home((*one_off, place[-1]), value)
     if profiles := _profiles_of(document.data, place):
-        homes = _places(model, place, ["instances"], profiles)
+        homes = _places(document, model, place, ["instances"], profiles)
     elif find_said(document.kind, name):
-        homes = []
+        return None
     else:
-        same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
-        same += _synonyms(model).get(name, ()) if not same else ()
-        homes = _places(model, place, same, value)
-        if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
-            homes = []
-    return homes[0] if len(homes) == 1 and value_at(document.data, homes[0].path) is None else None
+        homes = [] if _parts_here(model, place, value) else _same_elsewhere(document, model, place)
+    return homes[0] if len(homes) == 1 else None
+
+
+def remedy_for(place: Path) -> str:
+    """Return advice on a field that is wrong for a reason where it stands, or nothing."""
+    names = [str(part) for part in place if isinstance(part, str)]
+    return REMEDIES.get((*names[-2:],)) or REMEDIES.get((*names[-1:],), "")
 
 
 def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:
@@ -89,9 +90,10 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     elif elsewhere := _elsewhere(document, model, place):
         help_ = elsewhere
     else:
-        help_ = f"write one of the fields here, or remove `{name}`" if known else f"remove `{name}`"
+        leave = f"leave `{name}` out: gpuplan has no such field"
+        help_ = f"write one of the fields here, or {leave}" if known else leave
     notes = (f"the fields here are {in_code(known)}",) if known else ()
-    return Finding(at.key, message, label, notes=notes, help=REMEDIES.get(place[-2:], help_))
+    return Finding(at.key, message, label, notes=notes, help=remedy_for(place) or help_)
 
 
 def with_colon(text: str, fields: Iterable[str]) -> str | None:
@@ -136,11 +138,13 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
     written = written_beside(document, place, place[:-1])
-    parts = _parts_here(model, place, value)
-    if parts := [alias for alias in parts if alias not in written] or parts[:1]:
+    parts = [alias for alias in _parts_here(model, place, value) if alias not in written]
+    if parts or _same_elsewhere(document, model, place):
         return parts
-    close = None if _same_elsewhere(model, place, value) else closest(name, named(parent))
-    return [close] if close else lacked(document, model, place)
+    close = closest(name, [alias for alias in named(parent) if not _are_opposite(alias, name)])
+    if close and close not in written and _taken(model, (*place[:-1], close), value) is not None:
+        return [close]
+    return lacked(document, model, place)
 
 
 def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -150,7 +154,7 @@ def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]
     unknown = [name for name in written if parent and name not in named(parent)]
     needed = lacking(document, model, place[:-1])
     is_telling = isinstance(value, int | float | list | dict) and not isinstance(value, bool) and value not in ([], {})
-    is_one = is_telling and len(needed) == 1 == len(unknown) and not _same_elsewhere(model, place, value)
+    is_one = is_telling and len(needed) == 1 == len(unknown) and not _same_elsewhere(document, model, place)
     return [name for name in needed if is_one and accepts(model, (*place[:-1], name), value)]
 
 
@@ -160,9 +164,17 @@ def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]
     words = _words(str(place[-1]))
     fields = ((alias, _words(alias)) for alias in (named(parent) if parent else ()))
     parts = [alias for alias, others in fields if words and others and (words < others or others < words)]
+    parts = [alias for alias in parts if not _are_opposite(alias, str(place[-1]))]
     return [alias for alias in parts if _taken(model, (*place[:-1], alias), value) is not None]
 
 
+def _are_opposite(name: str, other: str) -> bool:
+    """Whether one name says the least or the beginning of something, and the other the most or its end."""
+    ours, theirs = _words(name), _words(other)
+    return any((a in ours and b in theirs) or (b in ours and a in theirs) for a, b in _OPPOSITES)
+
+
+_OPPOSITES: Final = (("min", "max"), ("start", "end"), ("available", "unavailable"), ("request", "limit"))
 _WORDS: Final = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -182,25 +194,19 @@ def _stem(name: str) -> str:
 def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
     """Return help that names fields of other mappings, and of other kinds of documents, or nothing.
 
-    A field elsewhere is likely meant if it takes the value. Of another branch or kind it has to be the only one.
+    Of another kind it has to be the only one, and of a name that is no everyday word.
     """
     name, value = str(place[-1]), value_at(document.data, place)
-    homes = _same_elsewhere(model, place, value) or _near_elsewhere(model, place, value)
-    near = [home for home in homes if _is_of_branch(home.path[:-1], place[:-1]) and has_type(model, home.path, value)]
-    if near:
-        return moved(document, place, near)
-    if lacking(document, model, place[:-1]):
-        return ""
-    if len(homes) == 1 and has_type(model, homes[0].path, value):
+    if homes := _same_elsewhere(document, model, place) or _near_elsewhere(document, model, place):
         return moved(document, place, homes)
-    others = [
+    if lacking(document, model, place[:-1]) or not (isinstance(value, list | dict) or len(_words(name)) > 1):
+        return ""
+    found = [
         (kind, path)
         for kind, other in KINDS.items()
         for path, _ in (fields_of(other) if other is not model else ())
-        if bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
+        if len(path) <= _OF_A_SPEC and bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
     ]
-    specs = [(kind, path) for kind, path in others if len(path) <= _OF_A_SPEC]
-    found = specs if len(others) > 1 else others
     if len(found) != 1:
         return ""
     ((kind, path),) = found
@@ -211,12 +217,20 @@ _OF_A_SPEC: Final = 2
 """The length of the path of a field that is right below `spec`."""
 
 
-def _is_of_branch(home: Path, around: Path) -> bool:
-    """Whether a mapping is above or below another one, or beside it."""
+def _is_in_reach(document: Document, home: Path, place: Path) -> bool:
+    """Whether a field may be meant by an unknown one: one of a mapping around it or right below, or of one written.
+
+    An everyday word says too little for any other mapping.
+    """
+    around, into = place[:-1], home[:-1]
     common = next(
-        (n for n, (a, b) in enumerate(zip(home, around, strict=False)) if a != b), min(len(home), len(around))
+        (n for n, (a, b) in enumerate(zip(into, around, strict=False)) if a != b), min(len(into), len(around))
     )
-    return common >= min(len(home), len(around)) or common == len(home) - 1 == len(around) - 1
+    below = [part for part in into[common:] if isinstance(part, str)]
+    if not below or (common == len(around) and not below[1:]):
+        return True
+    is_telling = len(_words(str(place[-1]))) > 1 or isinstance(value_at(document.data, place), list | dict)
+    return is_telling and isinstance(value_at(document.data, into), dict)
 
 
 def lacking(document: Document, model: type[BaseModel], around: Path) -> list[str]:
@@ -226,37 +240,43 @@ def lacking(document: Document, model: type[BaseModel], around: Path) -> list[st
     return [name for name, field in fields if field.is_required() and name not in written]
 
 
-def _same_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+def _same_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
     """Return the fields of this kind of documents that have a name, or have it in other programs."""
-    name = str(place[-1])
-    same = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
-    return _places(model, place, [*same, *_synonyms(model).get(name, ())], value)
+    name, value = str(place[-1]), value_at(document.data, place)
+    same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
+    if homes := _places(document, model, place, same, value):
+        return homes
+    plural = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
+    called = [*plural, *_synonyms(model).get(name, ())]
+    return [home for home in _places(document, model, place, called, value) if len(home.path) >= len(place)]
 
 
-def _near_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
     """Return the fields of this kind of documents whose names begin with a name, or are misspelt by it."""
     known, name = _paths_by_name(model), bare(str(place[-1]))
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
     typo = None if near else misspelling(str(place[-1]), known)
-    return _places(model, place, [typo] if typo else near, value)
+    return _places(document, model, place, [typo] if typo else near, value_at(document.data, place))
 
 
 _SHORTEST: Final = 4
 """The letters of a name that is likely the beginning of another one."""
 
 
-def _places(model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
-    """Return the nearest fields whose names are meant, those that take the value if there are any."""
-    paths = [path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]]
-    found = [Home(path, value) for path in paths if path != place[: len(path)]]
-    taking = [Home(home.path, better) for home in found if (better := _taken(model, home.path, value)) is not None]
-    nearest = min((_distance(home.path, place) for home in taking or found), default=None)
-    common = len(place) - nearest[0] if nearest else 0  # whose indexes are those of the place
-    return [
-        Home((*place[:common], *home.path[common:]), home.value)
-        for home in taking or found
-        if _distance(home.path, place) == nearest
-    ]
+def _places(document: Document, model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
+    """Return the nearest fields of the names that are free, in reach, and of a type that the value has or can have."""
+    found: list[Home] = []
+    for path in (path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]):
+        better, name = _taken(model, path, value), str(place[-1])
+        if better is None and (parent := nested_model(model, path[:-1])):
+            better = turn(parent, name, {name: value}).get(str(path[-1]))
+        common = len(place) - _distance(path, place)[0]  # whose indexes are those of the place
+        home = (*place[:common], *path[common:])
+        is_free = value_at(document.data, home) is None and path != place[: len(path)]
+        if better is not None and is_free and _is_in_reach(document, home, place):
+            found.append(Home(home, better))
+    nearest = min((_distance(home.path, place) for home in found), default=None)
+    return [home for home in found if _distance(home.path, place) == nearest]
 
 
 def _taken(model: type[BaseModel], path: Path, value: object) -> object | None:

@@ -297,11 +297,13 @@ _GIBIBYTES: Final = range(1, 10_000)
 
 def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return what to write in place of a value of another shape that says the same, or nothing."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = as_written(at) if as_written(at) not in (str(value), repr(value)) else value  # `0x268410DE`, `26.10`
     meant = as_meant(model, at.path, value)
     line = "" if meant is None else as_line(meant)
     if not line:
         return ""
-    if isinstance(value, str | int | float) and (mended := mend(model, at.path, str(value))):
+    if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
         return f"write {mended}"
     if not isinstance(meant, dict | list):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -386,7 +386,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
             "write a number in place of the percentage, of units where it is a quota",
         ),
         ("members: [a]\ngroups: [b]", "write `members: [a, b]` in place of both"),
-        ("turns: 3", "write one of the fields here, or remove `turns`"),
+        ("turns: 3", "write one of the fields here, or leave `turns` out: gpuplan has no such field"),
     ],
 )
 def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -> None:

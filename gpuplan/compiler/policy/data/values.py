@@ -36,6 +36,31 @@ TEXT_REMEDIES: Mapping[Path, str] = {
 UNLIMITED = (-1, "-1", "unlimited", "infinite")
 """Words of KAI-Scheduler, Run:ai and people for "no bound"."""
 
+CALLED: Mapping[tuple[str, str], str] = {
+    ("platform", "kubernetes"): "k8s eks gke aks rke2 k3s rancher vanilla upstream kubeadm tanzu",
+    ("platform", "openshift"): "ocp okd rosa aro",
+    ("placement", "binpack"): "mostallocated pack packed consolidate bestfit",
+    ("placement", "spread"): "leastallocated balanced spreading",
+    ("install", "helm"): "operator chart gpuoperator argocd",
+    ("install", "olm"): "subscription operatorhub certified",
+    ("install", "external"): "none manual preinstalled self",
+    ("strategy", "mixed"): "none",
+    ("role", "admin"): "clusteradmin owner",
+    ("role", "edit"): "editor developer write writer",
+    ("role", "view"): "viewer read reader readonly",
+    ("kind", "kubernetes"): "default defaultscheduler kubescheduler none native",
+    ("kind", "Deployment"): "statefulset daemonset replicaset service",
+    ("kind", "InferenceService"): "kserve knative",
+    ("kind", "TrainJob"): "pytorchjob mpijob tfjob trainer kubeflow xgboostjob jaxjob",
+    ("kind", "Job"): "cronjob batch",
+    ("isolation", "hardware"): "mig partition",
+    ("isolation", "wholeGpu"): "exclusive full gpu whole dedicated",
+    ("isolation", "none"): "timeslicing shared",
+    ("term", "spot"): "preemptible interruptible",
+    ("term", "onDemand"): "payg standard",
+}
+"""Words of people and of other programs for those of a field, in small letters, by the field and its word."""
+
 KINDS_OF_POLICIES: Mapping[str, str] = {
     "ClusterPolicy": "the `gpuOperator` of the Cluster",
     "ClusterQueue": "the `quotas` of a Tenant",

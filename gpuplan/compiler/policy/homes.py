@@ -13,10 +13,10 @@ from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, joined, misspelling
-from gpuplan.compiler.policy.data.elsewhere import FIELDS, REMEDIES
+from gpuplan.compiler.policy.data.elsewhere import CALLED, FIELDS, REMEDIES
 from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
-from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
+from gpuplan.compiler.policy.marks import models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, mapping, value_at
 from gpuplan.compiler.policy.turns import Turned, turn, write_help, written_beside
@@ -45,18 +45,18 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
     if one_off := _one_level_off(document, model, place):
         return Home((*one_off, place[-1]), value)
     if profiles := _profiles_of(document.data, place):
-        homes = _places(document, model, place, ["instances"], profiles)
-    elif find_said(document.kind, name):
-        return None
+        homes = _places(document, model, place, _paths_by_name(model)["instances"], profiles)
     else:
         homes = [] if _parts_here(model, place, value) else _same_elsewhere(document, model, place)
+        if find_said(document.kind, name) and bare(str(homes[0].path[-1]) if homes else name) == bare(name):
+            return None
     return homes[0] if len(homes) == 1 else None
 
 
 def remedy_for(place: Path) -> str:
     """Return advice on a field that is wrong for a reason where it stands, or nothing."""
     names = [str(part) for part in place if isinstance(part, str)]
-    return REMEDIES.get((*names[-2:],)) or REMEDIES.get((*names[-1:],), "")
+    return next((REMEDIES[end] for end in ((*names[-2:],), (*names[-1:],)) if end in REMEDIES), "")
 
 
 def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:
@@ -74,6 +74,8 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         line = as_line(value)[1:-1] if isinstance(value, dict) else ""
         label = f"`{name}` stands in itself"
         help_ = f"write `{line}` in its place" if line else f"write what is below it in the place of this `{name}`"
+    elif switch := _switch(document, model, place):
+        label, help_ = "said in another way", switch
     elif near := near_here(document, model, place):
         label, help_ = f"did you mean `{near[0]}`", f"write {joined([f'`{field}:`' for field in near], 'or')}"
         is_by_name = bool(_same_here(model, place) or _parts_here(model, place, value) or closest(name, known))
@@ -94,6 +96,26 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         help_ = f"write one of the fields here, or {leave}" if known else leave
     notes = (f"the fields here are {in_code(known)}",) if known else ()
     return Finding(at.key, message, label, notes=notes, help=remedy_for(place) or help_)
+
+
+def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return help on a field that switches its mapping on or off, or names the kind that another field is."""
+    name, value = str(place[-1]), value_at(document.data, place)
+    written, parent = mapping(value_at(document.data, place[:-1])), nested_model(model, place[:-1])
+    holder = next((str(part) for part in reversed(place[:-1]) if isinstance(part, str)), "")
+    if bare(name) in _SWITCHES and isinstance(value, bool) and len(place) > _OF_A_SPEC:
+        if value is (bare(name) in _SWITCHES[:2]):
+            return f"leave the whole `{holder}` out: what stands there is on"
+        return (
+            f"leave `{name}` out: `{holder}` is on where it stands" if len(written) > 1 else f"write `{holder}: {{}}`"
+        )
+    kind = next((alias for alias in named(parent) if bare(alias) == bare(str(value))), None) if parent else None
+    if kind and kind not in written and isinstance(value, str) and accepts(model, (*place[:-1], kind), {}):
+        return f"write `{kind}: {{}}` in place of `{name}: {value}`"
+    return ""
+
+
+_SWITCHES: Final = ("disabled", "disable", "enabled", "enable", "deploy", "create")
 
 
 def with_colon(text: str, fields: Iterable[str]) -> str | None:
@@ -123,9 +145,14 @@ def _same_here(model: type[BaseModel], place: Path) -> list[str]:
 @lru_cache(maxsize=1024)
 def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
     fields = named(parent)
-    called = [alias for alias, field in fields.items() if (mark := find_mark(field, AlsoCalled)) and name in mark.names]
-    same = called or [alias for alias in fields if _stem(alias) == _stem(name)]
+    same = [alias for alias in fields if _stem(alias) == _stem(name)]
+    same = same or [alias for alias in fields if name in called(parent, alias)]
     return tuple(same or filter(None, [misspelling(name, fields)]))
+
+
+def called(model: type[BaseModel], field: str) -> list[str]:
+    """Return the names that other programs and people have for a field of a mapping."""
+    return CALLED.get(model.__name__, {}).get(field, "").split()
 
 
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -242,13 +269,12 @@ def lacking(document: Document, model: type[BaseModel], around: Path) -> list[st
 
 def _same_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
     """Return the fields of this kind of documents that have a name, or have it in other programs."""
-    name, value = str(place[-1]), value_at(document.data, place)
-    same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
-    if homes := _places(document, model, place, same, value):
-        return homes
-    plural = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
-    called = [*plural, *_synonyms(model).get(name, ())]
-    return [home for home in _places(document, model, place, called, value) if len(home.path) >= len(place)]
+    name, value, known = str(place[-1]), value_at(document.data, place), _paths_by_name(model)
+    same = [path for alias, paths in known.items() if bare(alias) == bare(name) for path in paths]
+    plural = [path for alias, paths in known.items() if _stem(alias) == _stem(name) for path in paths]
+    found = _places(document, model, place, same, value)
+    found = found or _places(document, model, place, _synonyms(model).get(name, ()), value)
+    return found or [home for home in _places(document, model, place, plural, value) if len(home.path) > len(place)]
 
 
 def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
@@ -256,17 +282,20 @@ def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> 
     known, name = _paths_by_name(model), bare(str(place[-1]))
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
     typo = None if near else misspelling(str(place[-1]), known)
-    return _places(document, model, place, [typo] if typo else near, value_at(document.data, place))
+    paths = [path for alias in ([typo] if typo else near) for path in known[alias]]
+    return _places(document, model, place, paths, value_at(document.data, place))
 
 
 _SHORTEST: Final = 4
 """The letters of a name that is likely the beginning of another one."""
 
 
-def _places(document: Document, model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
-    """Return the nearest fields of the names that are free, in reach, and of a type that the value has or can have."""
+def _places(
+    document: Document, model: type[BaseModel], place: Path, paths: Iterable[Path], value: object
+) -> list[Home]:
+    """Return the nearest fields of these that are free, in reach, and of a type that the value has or can have."""
     found: list[Home] = []
-    for path in (path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]):
+    for path in paths:
         better, name = _taken(model, path, value), str(place[-1])
         if better is None and (parent := nested_model(model, path[:-1])):
             better = turn(parent, name, {name: value}).get(str(path[-1]))
@@ -303,12 +332,13 @@ def _paths_by_name(model: type[BaseModel]) -> dict[str, list[Path]]:
 
 
 @cache
-def _synonyms(model: type[BaseModel]) -> dict[str, set[str]]:
-    """Return the names of fields by those that other programs have for them."""
-    synonyms: dict[str, set[str]] = {}
-    for path, field in fields_of(model):
-        for name in mark.names if (mark := find_mark(field, AlsoCalled)) else ():
-            synonyms.setdefault(name, set()).add(str(path[-1]))
+def _synonyms(model: type[BaseModel]) -> Mapping[str, list[Path]]:
+    """Return the fields by the names that other programs and people have for them."""
+    synonyms: dict[str, list[Path]] = {}
+    for path, _ in fields_of(model):
+        parent = nested_model(model, path[:-1])
+        for name in called(parent, str(path[-1])) if parent else ():
+            synonyms.setdefault(name, []).append(path)
     return synonyms
 
 

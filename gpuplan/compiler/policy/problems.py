@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.compiler.base.wording import closest, help_on_variables, listing
+from gpuplan.compiler.base.wording import closest, help_on_variables, listing, misspelling
 from gpuplan.compiler.policy import rules
 from gpuplan.compiler.policy.data.values import (
     BOUNDS,
@@ -20,6 +20,7 @@ from gpuplan.compiler.policy.data.values import (
     TEXT_REMEDIES,
     TYPE_NAMES,
     UNLIMITED,
+    WRONG_VALUES,
 )
 from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.foreign import help_on_file
@@ -112,7 +113,9 @@ def unknown_kind(document: Document) -> Diagnostic:
             document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_on_file(document)
         )
         return rules.UNKNOWN_KIND.report(finding)
-    close = closest(document.kind, KINDS)
+    made_of = KINDS_OF_POLICIES.get(document.kind, "")
+    is_ours = document.data.get("apiVersion") == API_VERSION and made_of.startswith("a ") and not made_of[2:].count(" ")
+    close = made_of[2:] if is_ours else None if made_of else misspelling(document.kind, KINDS)
     return rules.UNKNOWN_KIND.report(
         Finding(
             at,
@@ -265,6 +268,7 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         or help_on_variables(as_written(at))
         or _slip_of_yaml(at, kind, value, model)
         or _reshaped(at, value, model)
+        or WRONG_VALUES.get((str(at.path[-1]), type(value)), "")
         or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
         or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
@@ -284,6 +288,8 @@ def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) 
     inner = nested_model(model, at.path) if kind in _MAPPINGS and isinstance(value, str) else None
     if inner is not None and (meant := with_colon(str(value), named(inner))):
         return f"write `{meant}`"
+    if kind == "string_type" and isinstance(value, dict) and "." in str(at.path[-1]):
+        return f"write `{at.path[-1]}: |`, and leave the lines below it: with `|` they are the text of the file"
     if kind == "string_type" and isinstance(value, dict) and len(value) == 1:
         ((name, part),) = value.items()
         if name.startswith("-") and isinstance(part, str | int | float):
@@ -369,6 +375,8 @@ def _value_not_allowed(
         )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
+    if remedy := WRONG_VALUES.get((str(at.path[-1]), type(value))):
+        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=remedy)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
@@ -378,9 +386,8 @@ def _value_not_allowed(
             f"`{at}` cannot be {shown}",
             label=f"did you mean `{close}`" if close else "not one of its values",
             notes=(f"its values are {in_code(allowed)}{alternative}",),
-            help=f"write `{close}`"
-            if close
-            else _reshaped(at, value, model)
+            help=_reshaped(at, value, model)
+            or (f"write `{close}`" if close else "")
             or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
-from gpuplan.compiler.policy.data.values import CALLED, EXPECTED_TYPES
+from gpuplan.compiler.policy.data.values import EXPECTED_TYPES, WORDS
 from gpuplan.compiler.policy.fields import fields_along, nested_model
 from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
 from gpuplan.compiler.policy.texts import form_of
@@ -224,7 +224,7 @@ def _read(text: str) -> object:
 def _word(field: str, text: str, words: list[str]) -> str | None:
     """Return the word of a field that another spelling, a longer name or another program's word means."""
     same = [word for word in words if bare(word) == bare(text)]
-    theirs = [word for word in words if bare(text) in CALLED.get((field, word), "").split()]
+    theirs = [word for word in words if bare(text) in WORDS.get((field, word), "").split()]
     parts = [part.lower() for part in re.split(r"[\s_-]+", text)]
     named = [word for word in words if parts[1:] and (word.lower() in parts or word == "".join(p[:1] for p in parts))]
     return next((found[0] for found in (same, theirs, named) if len(found) == 1), None)
@@ -374,7 +374,7 @@ def _pairs(entry: object) -> Iterator[tuple[str, object]]:
         yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
     elif isinstance(entry, dict) and len(entry) > 1 and isinstance(name := next(iter(entry.values())), str):
         rest = dict([*entry.items()][1:])
-        yield name, [*rest.values()][0] if len(rest) == 1 and {*rest} & _OF_A_VALUE else rest
+        yield name, next(iter(rest.values())) if len(rest) == 1 and {*rest} & _OF_A_VALUE else rest
     elif isinstance(entry, dict) and len(entry) == 1:
         yield from entry.items()
 

@@ -206,7 +206,7 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         return f"Type `gpuplan -C {quote(value)} {verb}`."
     if value.rstrip("/") in (OVERLAYS, "policies"):
         return f"`{command}` reads {value.rstrip('/')}/ by itself: type `{command}`."
-    if value and verb and (selected := _option_for(value, names, context)):
+    if value and verb and _find_row(OPTIONS, option) and (selected := _option_for(value, names, context)):
         return f"Type `{command} {join(selected)}`."
     long = next((f"-{word}" for word in typed if option == word[:2] and word[1:2] != "-"), "")
     option = long if _find_row(OPTIONS, long) else option
@@ -264,6 +264,8 @@ def _answer_choice(value: str, parameter: click.Parameter, context: click.Contex
         return answer
     if row := _find_row(FORMATS, format_):
         return _answer_case(row, names, path)
+    if format_ in ("wide", "table") and "table" in choices:
+        return f"The table is there without `-o`: type `{path}`."
     group = cast("click.Group", context.find_root().command)
     owners = []
     for name in group.list_commands(context):

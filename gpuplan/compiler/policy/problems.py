@@ -40,7 +40,7 @@ from gpuplan.compiler.policy.homes import (
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
-from gpuplan.compiler.policy.turns import Turned, find_turned, write_help
+from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -305,6 +305,14 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return what to write in place of a value of another shape that says the same, or nothing."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = as_written(at) if as_written(at) not in (str(value), repr(value)) else value  # `0x268410DE`, `26.10`
+    parent = nested_model(model, at.path[:-1])
+    if (
+        parent
+        and isinstance(value, dict)
+        and len(value) == 1
+        and set(turned := turn(parent, *value, value)) == {at.path[-1]}
+    ):
+        return f"write `{as_line(turned)[1:-1]}`"
     meant = as_meant(model, at.path, value)
     line = "" if meant is None else as_line(meant)
     if not line:

@@ -145,8 +145,8 @@ NOUNS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "rollout status": (
-        "gpuplan never talks to a cluster: `kubectl get nodes -o json | gpuplan rollout POOL --nodes -` lists the steps"
-        " that are left, and Argo CD or Flux shows the state of its sync."
+        "gpuplan never talks to a cluster: `gpuplan rollout POOL --nodes FILE` lists the steps that are left in what"
+        " `kubectl get nodes -o json` prints, and Argo CD or Flux shows the state of its sync."
     ),
     "rollout history": "Git keeps the history; `gpuplan rollout POOL` lists the steps that are left.",
     "rollout undo": "`gpuplan rollout POOL --back` takes the nodes of a pool back to its own sharing.",
@@ -268,7 +268,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team": {
         "--tenant": "`{command} --tenant NAME` selects a tenant.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
-        "--stage": "The policies say namespaces, by `namespaces` of a Tenant and `gpuOperator.namespace` of a Cluster.",
+        "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
         ANY: "`gpuplan show --tenant NAME` shows what a tenant has.",
     },
     "-f --file --files --filename": {
@@ -283,7 +283,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ),
     },
     "--tenant": {
-        "[DEMAND...]": "A Demand says what a team needs: `{command} demand.yaml`; `{command} --pool NAME` selects pools.",
+        "[DEMAND...]": "A Demand says what a team needs: type `{command} FILE`; `{command} --pool NAME` selects pools.",
         ANY: "`gpuplan show --tenant NAME` selects a tenant.",
     },
     "--output-dir --out-dir --outdir --output-folder --output-path --destination": {
@@ -481,9 +481,7 @@ FORMATS: Final[Mapping[str, Cases]] = {
         "--output-format": "`{command} -o json` is for programs that select values, such as `jq`."
     },
     "html pdf page": {"--output-format": "`gpuplan report -o report.html` draws the platform as one page."},
-    "text plain human pretty default long tree wide table": {
-        "--output-format": "`{command}` without `-o` is for people."
-    },
+    "text plain human pretty default long tree": {"--output-format": "`{command}` without `-o` is for people."},
 }
 """Formats that a command does not have, with what to type."""
 

@@ -40,6 +40,7 @@ WRONG_VALUES: Mapping[tuple[str, type], str] = {
     ("gpus", float): "write whole GPUs, or in their place the part that a pod needs, such as `compute: 50%`",
     ("gpu", list): "write one model, and a document of its own for each of the others",
     ("split", list): "write each with its namespace: `split: {NAMESPACE: 12, OTHER: 24}`",
+    ("matchLabels", dict): "write its entries in its place: the labels of a selector stand right below it",
     ("gang", bool): "write the number of pods that start together, or leave it out for all",
     ("model", str): "write `model: {size: 100Gi, download: {image: ..., args: [...]}}`: a container copies the model",
 }

@@ -44,7 +44,7 @@ class Nodes(Model):
     """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
     not match the same name.
     """
-    selector: Annotated[dict[str, str], Judged("GPU167")] = Field(default_factory=dict)
+    selector: Annotated[dict[str, str], Judged("GPU167"), ESSENTIAL] = Field(default_factory=dict)
     """Labels that nodes have from whoever makes them, such as `node.kubernetes.io/instance-type` or
     `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
     Node Feature Discovery sees labels.

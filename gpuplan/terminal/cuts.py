@@ -196,7 +196,7 @@ class PlanPaths(Value, eq=False):
         return self.pool(pool) + pointer("units", [found.name for found in whole.units].index(unit.name))
 
     def layout(self, layout: parts.Layout) -> str:
-        return self.cluster + pointer("layouts", self._places["layouts", layout.config_name])
+        return self.cluster + pointer("layouts", self._places["layouts", f"{layout.config_name} {layout.gpu.id}"])
 
     def tenant(self, tenant: parts.Tenant) -> str:
         return self.cluster + pointer("tenants", self.tenant_index(tenant))
@@ -213,7 +213,7 @@ class PlanPaths(Value, eq=False):
         """The place of each part among those of its kind, by the kind's name in JSON and the part's own."""
         names = {
             "pools": [pool.name for pool in self.plan.pools],
-            "layouts": [layout.config_name for layout in self.plan.mig_layouts],
+            "layouts": [f"{layout.config_name} {layout.gpu.id}" for layout in self.plan.mig_layouts],
             "tenants": [tenant.name for tenant in self.plan.tenants],
         }
         return {(kind, name): index for kind, known in names.items() for index, name in enumerate(known)}

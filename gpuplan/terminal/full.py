@@ -97,11 +97,12 @@ def verdict(report: Report, theme: Theme) -> str:
     if report.clusters:
         scope += f", {count(len(report.clusters), 'cluster')}"
     found = {severity: number for severity, number in tally(report.diagnostics).items() if number}
+    judged = f"{report.scope}\n" if report.scope else ""
     if not found:
-        return f"{theme.paint('no findings', Style.HELP)} in {scope}\n"
+        return f"{theme.paint('no findings', Style.HELP)} in {scope}\n{judged}"
     counts = [theme.paint(count(number, severity), SEVERITY_STYLES[severity]) for severity, number in found.items()]
     worst = next(item for item in report.diagnostics if item.severity is next(iter(found)))
-    return f"{joined(counts)} in {scope}; `gpuplan explain {worst.code}` says more\n"
+    return f"{joined(counts)} in {scope}; `gpuplan explain {worst.code}` says more\n{judged}"
 
 
 # --- What is marked ----------------------------------------------------------------------------------------------

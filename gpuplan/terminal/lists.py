@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -23,6 +24,12 @@ LARGEST: Final = 2**30
 """Bytes: a hundred thousand pods."""
 _CHUNK: Final = 2**20
 _ENDINGS: Final = (".yaml", ".yml", ".json")
+_PACKED: Final = ".gz"
+_GZIP: Final = b"\x1f\x8b"
+_WITH_HEADER: Final = 31
+"""The window of zlib that stands for the form of gzip."""
+_LARGEST_RATIO: Final = 200
+"""The factor by which a packed file may grow beyond 16 MiB: lists of kubectl grow 20 to 40 times."""
 _WAY: Final = "kubectl get ... -o yaml"
 _NONE: Final[Mapping[str, Mapping[str, str]]] = {}
 
@@ -61,14 +68,30 @@ def content_below(folder: str, path: str, most: int) -> bytes | None:
 
 def _below(folder: str) -> Sequence[str]:
     """Return the paths of YAML and JSON below a folder that are not hidden; raise `GpuplanError` if there are none."""
+    paths = [path for path in _files_below(folder) if _is_list(path)]
+    if not paths:
+        raise GpuplanError(f"there is no file below `{folder}` that ends in {', '.join(_ENDINGS)}", "name another one")
+    return paths
+
+
+def _files_below(folder: str) -> Sequence[str]:
     paths: list[str] = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        named = (os.path.join(parent, name) for name in files if name.endswith(_ENDINGS) and not name.startswith("."))  # noqa: PTH118 - as the user typed the first part
+        named = (os.path.join(parent, name) for name in files if not name.startswith("."))  # noqa: PTH118 - as the user typed the first part
         paths += (path for path in named if stat.S_ISREG(os.lstat(path).st_mode))
-    if not paths:
-        raise GpuplanError(f"there is no file below `{folder}` that ends in {', '.join(_ENDINGS)}", "name another one")
     return sorted(paths)
+
+
+def _is_list(path: str) -> bool:
+    return path.removesuffix(_PACKED).endswith(_ENDINGS)
+
+
+def passed_over(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of folders that `contents` does not read, as findings have them."""
+    folders = (name for name in names if name != "-" and os.path.isdir(name))  # noqa: PTH112 - as the user typed it
+    files = (path for folder in folders for path in _files_below(folder) if not _is_list(path))
+    return tuple(path.removeprefix("./") for path in files)
 
 
 def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
@@ -81,7 +104,31 @@ def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
         return b"" if sys.stdin is None else _read(sys.stdin.buffer, "stdin", way, is_judged=is_judged)
     refuse_leaving(file)
     with open(file, "rb") as stream:  # noqa: PTH123 - as the user typed it
+        if stream.read(len(_GZIP)) == _GZIP:
+            return _unpacked(stream, file, way)
+        stream.seek(0)
         return _read(stream, file, way, is_judged=is_judged)
+
+
+def _unpacked(stream: BinaryIO, name: str, way: str) -> bytes:
+    """Return the content of a packed file; raise `GpuplanError` if it is damaged, or grows as no list does."""
+    stream.seek(0)
+    packed, found = stream.read(LARGEST), bytearray()
+    most = min(LARGEST, 2**24 + _LARGEST_RATIO * len(packed))
+    try:
+        while packed:  # a file may have several parts
+            part = zlib.decompressobj(_WITH_HEADER)
+            while packed and not part.eof:
+                found += part.decompress(packed, _CHUNK)
+                packed = part.unconsumed_tail
+                if len(found) > most:
+                    raise GpuplanError(f"`{name}` grows to more than {most:,} bytes", f"write it with `{way}`")
+            if not part.eof:
+                raise GpuplanError(f"`{name}` cannot be unpacked: it ends too early", f"write it with `{way}`")
+            packed = part.unused_data
+    except zlib.error as error:
+        raise GpuplanError(f"`{name}` cannot be unpacked: {error}", f"write it with `{way}`") from error
+    return bytes(found)
 
 
 def _read(stream: BinaryIO, name: str, way: str, *, is_judged: bool) -> bytes:

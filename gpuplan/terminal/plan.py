@@ -17,6 +17,7 @@ from gpuplan.compiler.planning.amounts import amount_text, gpus_of, per_node
 from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.gpu_operator import driver_groups
+from gpuplan.compiler.planning.grants import warned_namespaces
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.compiler.planning.pods import defaults_of
@@ -291,6 +292,11 @@ def _tenant_sections(shown: Selection) -> Iterator[Section]:
         *("GUARANTEED", "LIMIT", "ALL", "LENDABLE", "PRIORITY CLASSES"),
     )
     yield Section("Tenants", Table(headings, rows, right=range(4, 8), extra=(8, 1)))
+    warned: dict[str, list[str]] = {}
+    for tenant, name in warned_namespaces(shown.plan):
+        warned.setdefault(tenant.name, []).append(name)
+    rows = [(tenant.name, " ".join(warned[tenant.name])) for tenant in shown.tenants if tenant.name in warned]
+    yield Section("Where admission warns and refuses nothing", Table(("TENANT", "NAMESPACES"), rows))
     rows = [
         (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
         for tenant in shown.tenants

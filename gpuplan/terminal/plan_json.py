@@ -22,6 +22,7 @@ from gpuplan.compiler.planning import plan as parts
 from gpuplan.compiler.planning.amounts import guaranteed_gpus
 from gpuplan.compiler.planning.dra import certain_units, dynamic_pools
 from gpuplan.compiler.planning.fallbacks import reach
+from gpuplan.compiler.planning.grants import warned_namespaces
 from gpuplan.compiler.planning.placement.placing import Placed
 from gpuplan.compiler.planning.plan import Plan, values_of
 from gpuplan.compiler.planning.prices import selected_costs
@@ -58,6 +59,7 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
         "layouts": [as_data(layout) for layout in shown.layouts],
         "priority_classes": [as_data(item) for item in shown.priority_classes],
         "tenants": [as_data(tenant) for tenant in shown.tenants],
+        "warned_namespaces": [name for tenant, name in warned_namespaces(plan) if tenant in shown.tenants],
         "evictions": [
             {
                 "pool": eviction.pool,

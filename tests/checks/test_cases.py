@@ -45,7 +45,7 @@ SHOWN_ELSEWHERE = frozenset(
     (
         "GPU023",
         *("GPU680", "GPU690"),
-        *("GPU800", "GPU801", "GPU802"),
+        *("GPU800", "GPU801", "GPU802", "GPU896", "GPU897"),
         *(rule.code for rule in adoption.RULES),
         *(rule.code for rule in sizing.RULES),
         *("GPU827", "GPU828", "GPU829", "GPU830", "GPU831"),
@@ -54,7 +54,7 @@ SHOWN_ELSEWHERE = frozenset(
     )
 )
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`;
-those on files without a platform: `tests/cli/test_check.py`, `tests/features/live`, `tests/features/packing/sizing`;
+those on files without a platform: `tests/cli/test_check.py`, `tests/features/files`, `live` and `packing/sizing` there;
 and one whose case would be a trap in our own repository: `tests/compiler/documents/test_embedded.py`.
 """
 CHECKING = ("gpuplan.compiler.checks.", "gpuplan.compiler.pipeline.", "gpuplan.features.")

@@ -174,8 +174,15 @@ def test_what_a_cluster_has_is_not_judged_as_if_it_were_in_git() -> None:
 
 def test_nothing_of_a_secret_is_shown() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"nvidia.com/mig-9g.90gb": 5}}
-    assert codes(json.dumps(secret)) == []
-    assert codes(json.dumps({"apiVersion": "v1", "kind": "List", "items": [secret]})) == []
+    assert found(json.dumps(secret)) == [("GPU801", "no rule is about Secret `a`")]
+    assert codes(json.dumps({"apiVersion": "v1", "kind": "List", "items": [secret]})) == ["GPU801"]
+
+
+def test_the_line_of_a_secret_is_not_shown(tmp_path: Path) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "aHVudGVy"}}
+    (tmp_path / "a.json").write_text(json.dumps(secret))
+
+    assert "aHVudGVy" not in run("check", "a.json", cwd=tmp_path).out
 
 
 def test_json_that_is_larger_than_any_policy_is_judged_without_its_lines() -> None:
@@ -240,7 +247,8 @@ def test_a_folder_is_read_whole_and_a_file_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "a/.git/x.yaml").write_text("a: [")
     (tmp_path / "a/readme.md").write_text("a: [")
     done = run("check", "a", "-o", "concise", cwd=tmp_path)
-    assert (done.code, done.err) == (1, "1 error in 1 file; `gpuplan explain GPU632` says more\n")
+    assert done.code == 1
+    assert done.err == "1 error in 1 file; `gpuplan explain GPU632` says more\n1 file of settings judged\n"
     assert done.out.startswith("a/mig.yaml:8:20: error[GPU632] ")
 
 
@@ -256,7 +264,7 @@ def test_links_and_pipes_of_a_folder_are_left_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a/pipe.yaml")
     (tmp_path / "a/mig.yaml").write_text(MIG % '"3g.40gb": 2')
     done = run("check", "a", cwd=tmp_path)
-    assert (done.code, done.err) == (0, "no findings in 1 file\n")
+    assert (done.code, done.err) == (0, "no findings in 1 file\n1 file of settings judged\n")
 
 
 def test_what_comes_by_a_pipe_is_called_stdin(tmp_path: Path) -> None:

@@ -83,14 +83,127 @@ def test_no_sync_mends_a_node(root: Path) -> None:
     assert "    note     there is no pool `gone`\n    next     nothing: no sync changes it\n" in done.out
 
 
-def test_what_acts_against_the_policies_is_a_warning(root: Path) -> None:
+def test_what_takes_something_away_is_an_error(root: Path) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "old", "namespace": "research"}}
-    (root / "quota.yaml").write_text(yaml.safe_dump({**quota, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}))
+    (root / "quota.yaml").write_text(
+        yaml.safe_dump({**quota, "spec": {"hard": {"requests.nvidia.com/gpu.shared": "3"}}})
+    )
 
-    done, strict = (run("drift", "quota.yaml", *options, cwd=root) for options in ((), ("--warnings-as-errors",)))
+    done, markdown = (run("drift", "quota.yaml", *options, cwd=root) for options in ((), ("-o", "markdown")))
+
+    assert (done.code, done.out) == (1, "")
+    assert "error[GPU816]" in done.err
+    assert "dev: nothing differs; 1 object of others acts against the policies; " in done.err
+    assert "- ResourceQuota <code>old</code> in namespace <code>research</code> caps" in markdown.out
+
+
+def test_what_lets_others_have_more_is_a_warning(root: Path) -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "new", "labels": {"nvidia.com/gpu.present": "true"}},
+    }
+    (root / "node.yaml").write_text(yaml.safe_dump({**node, "status": {"capacity": {"nvidia.com/gpu": "8"}}}))
+
+    done, strict = (run("drift", "node.yaml", *options, cwd=root) for options in ((), ("--warnings-as-errors",)))
 
     assert (done.code, done.out, strict.code) == (0, "", 1)
     assert "warning[GPU816]" in done.err
+    assert "dev: nothing differs; 0 objects compared\n" in done.err
+
+
+def test_a_stopped_queue_ends_with_1(root: Path) -> None:
+    path = next((root / "out/dev").rglob("resourcequota-gpuplan.yaml"))
+    body = yaml.safe_load(path.read_text())
+    body["spec"]["scopes"] = ["BestEffort"]
+    path.write_text(yaml.safe_dump(body))
+
+    done = run("drift", "out/dev", cwd=root)
+
+    assert done.code == 1
+    assert "  spec.scopes\n    policy   says nothing\n" in done.out
+    assert "    note     it counts only the pods of these scopes\n" in done.out
+    assert "    next     nothing: no sync changes it\n" in done.out
+
+
+def another_cluster(root: Path, labels: dict[str, str]) -> None:
+    """Nodes and namespaces that are nobody's here."""
+    labels = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.present": "true", **labels}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x", "labels": labels}}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
+    items = [{**node, "status": {"capacity": {"nvidia.com/gpu": "4"}}}, space]
+    (root / "live.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+
+
+def test_a_dump_that_has_nothing_in_common_is_of_another_cluster(root: Path) -> None:
+    another_cluster(root, {})
+
+    done, named = (run("drift", "live.yaml", *options, cwd=root) for options in ((), ("-c", "dev")))
+
+    assert (done.code, done.out) == (2, "")
+    why = "no node is in a pool, and no namespace is a tenant's"
+    assert f"error: the dump is of another cluster than `dev`, as it seems: {why}\n" in done.err
+    assert named.code == 1
+    assert named.err.startswith(f"the dump is of another cluster, as it seems: {why}\n")
+    assert named.err.count("another cluster") == 1
+
+
+def test_a_dump_of_another_cloud_is_of_another_cluster(root: Path) -> None:
+    pool = next((root / "policies").glob("pool*.yaml"))
+    document = yaml.safe_load(pool.read_text())
+    document["spec"]["nodes"] = {"count": 1, "gpusPerNode": 8, "selector": {"eks.amazonaws.com/nodegroup": "gpu"}}
+    pool.write_text(yaml.safe_dump(document))
+    cluster = root / "overlays/dev/cluster.yaml"
+    cluster.write_text(f"{cluster.read_text()}  nodeLabels: external\n")
+    another_cluster(root, {"kubernetes.azure.com/agentpool": "gpu"})
+
+    done = run("drift", "live.yaml", cwd=root)
+    another_cluster(root, {"eks.amazonaws.com/nodegroup": "gpu"})
+    same = run("drift", "live.yaml", cwd=root)
+
+    assert done.code == 2
+    assert "its nodes have labels of `kubernetes.azure.com`, and pools select by `eks.amazonaws.com`" in done.err
+    assert same.code == 1
+    assert "another cluster" not in same.err
+
+
+def without_annotations(root: Path, kind: str = "namespace") -> None:
+    for path in sorted((root / "out/dev").rglob(f"{kind}-*.yaml")):
+        body = yaml.safe_load(path.read_text())
+        del body["metadata"]["annotations"]
+        path.write_text(yaml.safe_dump(body))
+
+
+def test_annotations_that_nobody_reads_are_one_line(root: Path) -> None:
+    without_annotations(root)
+
+    done, data = (run("drift", "out/dev", *options, cwd=root) for options in ((), ("-o", "json")))
+
+    assert (done.code, done.out) == (0, "")
+    assert "left alone, since neither syncs: 9 annotations of Argo CD and Flux on 3 objects\n" in done.err
+    body = json.loads(data.out)
+    jsonschema.validate(body, schema("drift"))
+    assert {item["object"].partition(" ")[0] for item in body["left_alone"]} == {"Namespace"}
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"labels": {"kustomize.toolkit.fluxcd.io/name": "gpu"}},
+        {"managedFields": [{"manager": "argocd-controller", "operation": "Apply", "fieldsV1": {}}]},
+    ],
+)
+def test_annotations_that_somebody_reads_differ(root: Path, mark: dict[str, object]) -> None:
+    without_annotations(root)
+    quota = root / QUOTA
+    body = yaml.safe_load(quota.read_text())
+    body["metadata"] |= mark
+    quota.write_text(yaml.safe_dump(body))
+
+    done = run("drift", "out/dev", cwd=root)
+
+    assert done.code == 1
+    assert done.out.count("  metadata.annotations\n") == 3
 
 
 def test_policies_with_errors_are_trouble(tmp_path: Path) -> None:

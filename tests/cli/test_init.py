@@ -46,7 +46,7 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
         "  platform/overlays/dev/cluster.yaml  the program that syncs out/: `argocd` or `flux`",
         "  platform/policies/pools.yaml  the names of your nodes",
         "  platform/policies/priority-classes.yaml",
-        "  platform/policies/tenants.yaml",
+        "  platform/policies/tenants.yaml  groups and quotas of your teams",
         "created files for Git and editors:",
         "  platform/.gitattributes",
         "  platform/.gpuplan/policy.schema.json",
@@ -62,6 +62,33 @@ def test_every_file_and_what_to_type_next_is_said(tmp_path: Path) -> None:
     ]
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert written == {line.split()[0] for line in done.err.splitlines() if line.startswith("  platform/")}
+
+
+def test_the_version_and_the_repository_may_be_named(tmp_path: Path) -> None:
+    root = a_starter(tmp_path, "--kubernetes=1.33", "--argocd=git@git.example.com:platform/gpus.git")
+
+    spec = yaml.safe_load((root / "overlays/dev/cluster.yaml").read_text())["spec"]
+
+    assert spec["kubernetes"] == "1.33"
+    assert spec["argocd"] == {"repoURL": "git@git.example.com:platform/gpus.git"}
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ("--kubernetes=v1.33", 'write "1.33"'),
+        ("--kubernetes=1.2", 'write one from "1.25" to '),
+        ("--argocd=../gpus", "write it as `argocd repo list` shows it"),
+    ],
+)
+def test_a_wrong_version_or_address_is_told_before_anything_is_written(
+    option: str, instead: str, tmp_path: Path
+) -> None:
+    done = run("init", "platform", option, cwd=tmp_path)
+
+    assert (done.code, done.out) == (2, "")
+    assert instead in done.err
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Path) -> None:
@@ -197,14 +224,19 @@ def test_a_process_ends_as_told(tmp_path: Path) -> None:
     assert spawn("init", "platform", cwd=tmp_path).code == 2
 
 
-def test_the_comments_say_the_numbers_of_show(tmp_path: Path) -> None:
-    root = a_starter(tmp_path)
+def test_guarantees_hold_while_one_node_of_several_is_away(tmp_path: Path) -> None:
+    root = a_starter(tmp_path, "--pool=one=4x8xA100-80GB:mig=3g.40gb+2g.20gb:2", "--pool=two=1x8xL4-24GB")
 
     plan = json.loads(run("show", "-o", "json", cwd=root).out)["clusters"][0]
 
-    comments = re.findall(r"= ([0-9]+) units called `(.+)`", (root / "policies/pools.yaml").read_text())
-    shown = [(str(unit["capacity"]), unit["name"]) for pool in plan["pools"] for unit in pool["units"]]
-    assert sorted(comments) == sorted(shown)
+    shown = {(pool["name"], unit["name"]): unit["capacity"] for pool in plan["pools"] for unit in pool["units"]}
+    quotas = [
+        quota
+        for document in yaml.safe_load_all((root / "policies/tenants.yaml").read_text())
+        for quota in document["spec"]["quotas"]
+    ]
+    assert shown == {("one", "3g.40gb"): 32, ("one", "2g.20gb"): 64, ("two", "gpu"): 8}
+    assert [(quota["guaranteed"], quota["limit"]) for quota in quotas] == [(48, 64), (24, 32), (6, 8)]
 
 
 def test_the_overlay_changes_no_pool_and_no_tenant(tmp_path: Path) -> None:
@@ -245,7 +277,7 @@ def test_each_option_is_a_pool_with_a_tenant(tmp_path: Path) -> None:
     }
     tenants = list(yaml.safe_load_all((root / "policies/tenants.yaml").read_text()))
     assert [tenant["spec"]["quotas"] for tenant in tenants] == [
-        [{"pool": "research", "guaranteed": 36, "limit": 48}],
+        [{"pool": "research", "guaranteed": 24, "limit": 48}],
         [{"pool": "training", "guaranteed": 12, "limit": 16}],
     ]
 
@@ -306,7 +338,7 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
         ("A=1x8xT4-16GB", "with a name in lower case", "`--pool research=2x8xA100-80GB:time-slicing=3`"),
         ("a=1x8xA100-80G", "no GPU model `A100-80G` in the catalog", "did you mean `A100-80GB`?"),
         ("a=1x8xT4-16GB:timeslicing=4", "`timeslicing=4` is not a way to share GPUs", "time-slicing=N"),
-        ("a=1x8xT4-16GB:mps", "`mps` is not a way to share GPUs", "such as mps=4"),
+        ("a=1x8xT4-16GB:mps", "`mps` does not say how many share a GPU", "`mps=4`"),
         ("a=1x8xT4-16GB:mps=99", "Pool `a` would have an error: MPS cannot divide one T4-16GB into 99", "48"),
         ("a=1x8xT4-16GB:mig=all-1g", "`mig=all-1g` is no layout of T4-16GB", "write exclusive, time-slicing=N"),
         ("a=1x8xA30-24GB:mig=two-large", "`mig=two-large` is no layout of A30-24GB", "`mig=all-1g.6gb`"),

@@ -40,6 +40,21 @@ def test_yaml_holds_the_same_as_json(tmp_path: Path) -> None:
     assert as_yaml == json.loads(run("show", "--output-format", "json", cwd=root).out)
 
 
+def test_namespaces_where_admission_only_warns_are_told(tmp_path: Path) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+    cluster = root / "overlays" / "dev" / "cluster.yaml"
+    text = cluster.read_text(encoding="utf-8")
+    cluster.write_text(text.replace("spec:\n", "spec:\n  admission: {enforcement: warn}\n", 1), encoding="utf-8")
+
+    shown = run("show", "--cluster", "dev", cwd=root).out
+    plan = json.loads(run("show", "--output-format", "json", cwd=root).out)
+
+    assert "Where admission warns and refuses nothing\n  TENANT    NAMESPACES\n  research  research\n" in shown
+    assert "Where admission warns" not in run("show", "--cluster", "prod", cwd=root).out
+    jsonschema.validate(plan, schema("plan"))
+    assert [cluster["warned_namespaces"] for cluster in plan["clusters"]] == [["research"], []]
+
+
 def test_a_summary_has_a_line_for_each_cluster(tmp_path: Path) -> None:
     assert run("show", "--summary", cwd=a_platform(tmp_path, "dev", "prod")).out == (
         "CLUSTER  POOLS  NODES  GPUS  TENANTS  GUARANTEED  UNITS\n"

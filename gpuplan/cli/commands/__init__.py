@@ -40,6 +40,8 @@ def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
     help="Make a pool of all nodes that are alike, from `kubectl get nodes -o json` (or yaml): a file, a folder of"
     " them, or - for stdin; may be repeated.",
 )
+@option("--kubernetes", default="", metavar="VERSION", help="The cluster's version, such as 1.34.")
+@option("--argocd", default="", metavar="URL", help="The Git repository from which Argo CD will sync out/.")
 def init() -> None:
     """Write a small starter platform.
 
@@ -49,7 +51,8 @@ def init() -> None:
     \b
       gpuplan init platform
       gpuplan init platform --cluster prod --pool research=2x8xA100-80GB:time-slicing=3 \\
-        --pool serving=2x8xH100-80GB:mig=3g.40gb+2g.20gb:2 --pool training=4x8xH200-141GB
+        --pool serving=2x8xH100-80GB:mig=3g.40gb+2g.20gb:2 --pool training=4x8xH200-141GB \\
+        --kubernetes 1.34 --argocd https://git.example.com/platform/gpus.git
       kubectl get nodes -o json | gpuplan init platform --cluster prod --nodes -
     """
 

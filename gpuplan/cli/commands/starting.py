@@ -32,7 +32,16 @@ _SYNC = "  the program that syncs out/: `argocd` or `flux`"
 _USUAL = ("research=1x8xA100-80GB:time-slicing=3", "inference=1x8xA100-80GB:mig=3g.40gb+2g.20gb:2")
 
 
-def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], nodes: Sequence[str]) -> None:
+def init(
+    terminal: Terminal,
+    folder: Path,
+    cluster: str,
+    pools: Sequence[str],
+    nodes: Sequence[str],
+    *,
+    kubernetes: str,
+    argocd: str,
+) -> None:
     if pools and nodes:
         raise GpuplanError("`--pool` and `--nodes` both say which pools there are", "leave out one of them")
     target = terminal.root / folder
@@ -47,13 +56,14 @@ def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], n
             raise GpuplanError(f"`{target / name}` exists already, so nothing was written", hint)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     drafts = [*pools_named(pools if pools or nodes else _USUAL), *pools_of_nodes(terminal, nodes, cluster)]
-    written = _platform(cluster, drafts)
+    written = _platform(cluster, drafts, kubernetes, argocd)
     beside = {path: text for path, text in beside_policies().items() if path not in kept}
     edited = {path: text for path, text in written.items() if path not in kept}
     create_all(target, edited | beside)
     notes = {
         "policies/pools.yaml": "" if nodes else "  the names of your nodes",
-        f"overlays/{cluster}/cluster.yaml": _SYNC,
+        f"overlays/{cluster}/cluster.yaml": "" if argocd else _SYNC,
+        "policies/tenants.yaml": "  groups and quotas of your teams",
     }
     for title, paths in (("files to edit", edited), ("files for Git and editors", beside)):
         lines = (f"  {target / path}{notes.get(path, '')}\n" for path in paths)
@@ -69,8 +79,10 @@ def init(terminal: Terminal, folder: Path, cluster: str, pools: Sequence[str], n
     terminal.say("next:\n" + "".join(f"  {step}\n" for step in steps))
 
 
-def _platform(cluster: str, drafts: Sequence[Draft]) -> dict[str, str]:
+def _platform(cluster: str, drafts: Sequence[Draft], kubernetes: str, repository: str) -> dict[str, str]:
     """Return the files of a platform with these pools by path; raise `GpuplanError` if it would have an error.
+
+    ``kubernetes`` and Argo CD's ``repository`` are empty where the user names none.
 
     The pools are planned without tenants first: what a tenant may use is a part of what its pool has.
     """
@@ -78,6 +90,8 @@ def _platform(cluster: str, drafts: Sequence[Draft]) -> dict[str, str]:
     environment.filters.update(scalar=scalar, text_of=text_of)
     given = {
         "cluster": cluster,
+        "kubernetes": kubernetes,
+        "repository": repository,
         "seen": next((draft.spec for draft in drafts if draft.kind == "Cluster"), None),
         "drafts": [draft for draft in drafts if draft.kind != "Cluster"],
     }

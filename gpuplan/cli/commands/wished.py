@@ -60,9 +60,9 @@ def _sharing(gpu: Gpu, kind: str, value: str) -> dict[str, Any]:
     if kind == "mig":
         return {"mig": {"instances": dict(instances_of(gpu, value))}}
     typed = f"{kind}={value}" if value else kind
-    raise GpuplanError(
-        f"`{typed}` is not a way to share GPUs", "write exclusive, time-slicing=N, mps=N or mig=LAYOUT, such as mps=4"
-    )
+    if kind in _SHARES:
+        raise GpuplanError(f"`{typed}` does not say how many share a GPU", f"for four: `{kind}=4`")
+    raise GpuplanError(f"`{typed}` is not a way to share GPUs", "write exclusive, time-slicing=N, mps=N or mig=LAYOUT")
 
 
 def instances_of(gpu: Gpu, layout: str) -> Counter[str]:

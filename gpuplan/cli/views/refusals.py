@@ -17,7 +17,7 @@ _RULES_HEAD: Final = """\
 # Admission rules
 
 The API server refuses requests in the namespaces of tenants by ValidatingAdmissionPolicies that `gpuplan build` writes.
-Each rule has a name. A refusal says what to write instead; this page has its short form.
+A refusal says what to write instead, or [a warning](explanation/quotas-and-admission.md#refuse-or-warn-first).
 
 """
 

@@ -25,6 +25,7 @@ from gpuplan.compiler.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_c
 from gpuplan.compiler.planning.grants import (
     FRACTION,
     GRANTS_POLICY,
+    NAME_LABEL,
     QUEUES_POLICY,
     RDMA_LABEL,
     SYSTEM_NAMESPACE,
@@ -36,8 +37,10 @@ from gpuplan.compiler.planning.grants import (
     grants,
     has_admission_policies,
     is_held_by_rules,
+    is_warned,
     network_resources,
     parameters,
+    place_of_enforcement,
     places_of,
     refuses_more_than_one,
     role_field,
@@ -46,7 +49,6 @@ from gpuplan.compiler.planning.grants import (
 )
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
 from gpuplan.compiler.planning.pods import compute_caps, container_limits, defaults_of
-from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import PodSecurity
 
@@ -75,7 +77,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
             of = _Traces(plan, tenant, namespace)
-            yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
+            yield Manifest(folder, _namespace(plan, tenant, namespace), about=whose, trace=of.namespace)
             compute = compute_caps(tenant, namespace, scheduler)
             quota = _resource_quota(tenant, namespace, banned, compute)
             yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
@@ -100,7 +102,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 yield Manifest(folder, body, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
                 # The API server sets the label and nobody can change it.
-                here = {"matchLabels": {_NAME_LABEL: namespace}}
+                here = {"matchLabels": {NAME_LABEL: namespace}}
                 yield from _grants(of, folder, f"-{namespace}", here)
 
 
@@ -113,11 +115,12 @@ def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
     of, own = _Traces(plan, tenant, None), sorted(tenant.spec.namespaces)
     others = given(
         matchLabels={TENANT_LABEL: tenant.name},
-        matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": own}] if own else None,
+        matchExpressions=[{"key": NAME_LABEL, "operator": "NotIn", "values": own}] if own else None,
     )
     yield from _grants(of, Stage.SCHEDULING.value, f".{tenant.name}", others)
     if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
-        binding = admission_binding(f"{POD_SECURITY_POLICY}.{tenant.name}", POD_SECURITY_POLICY, others)
+        name, warns = f"{POD_SECURITY_POLICY}.{tenant.name}", is_warned(plan.cluster, tenant, None)
+        binding = admission_binding(name, POD_SECURITY_POLICY, others, warns=warns)
         trace = partial(of.policy_binding, POD_SECURITY_POLICY)
         yield Manifest(Stage.SCHEDULING.value, binding, about=about(tenant), trace=trace)
 
@@ -133,26 +136,25 @@ def _grants(of: _Traces, folder: str, suffix: str, selector: Mapping[str, Any]) 
     yield Manifest(folder, body, about=subjects, trace=of.parameters, why=text_of("why-grants"))
     for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
         read = {"name": name, "namespace": SYSTEM_NAMESPACE}
-        body = admission_binding(f"{policy}{suffix}", policy, selector, read)
+        warns = is_warned(of.plan.cluster, tenant, of.name)
+        body = admission_binding(f"{policy}{suffix}", policy, selector, read, warns=warns)
         yield Manifest(folder, body, about=about(tenant), trace=partial(of.policy_binding, policy))
 
 
-_NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""The label that the API server gives every namespace; nobody can change it."""
-
-
-def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
+def _namespace(plan: Plan, tenant: Tenant, namespace: str) -> dict[str, Any]:
     """Return the Namespace.
 
     The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment. If a tenant may
-    use RDMA it forbids nothing, and an admission policy of ours does so in its place.
+    use RDMA it forbids nothing, and an admission policy of ours does so in its place. Where admission only warns, what
+    is enforced stays as it is; RDMA needs that nothing is.
     """
-    is_held = is_held_by_rules(tenant)
+    is_held, scheduler = is_held_by_rules(tenant), plan.scheduler
     level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
+    warns = is_warned(plan.cluster, tenant, namespace) and not is_held
     labels = {
         TENANT_LABEL: tenant.name,
         **({RDMA_LABEL: "true"} if is_held else {}),
-        "pod-security.kubernetes.io/enforce": level,
+        f"pod-security.kubernetes.io/{'audit' if warns else 'enforce'}": level,
         "pod-security.kubernetes.io/warn": level,
         **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
     }
@@ -230,13 +232,18 @@ class _Traces(NamedTuple):
     def namespace(self) -> Routes:
         yield ("metadata", "name"), self._named()
         yield ("metadata", "labels", TENANT_LABEL), sources.named(self.tenant)
-        for mode in ("enforce", "warn"):
+        for mode in ("enforce", "audit", "warn"):
             route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
             yield route, copied(self.tenant.at / "allow" / "podSecurity")
             yield route, self._rdma()
+            if mode != "warn" and not is_held_by_rules(self.tenant):
+                yield route, self._enforcement()
         yield ("metadata", "labels", RDMA_LABEL), self._rdma()
         if label := self.plan.scheduler.project_label:
             yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
+
+    def _enforcement(self) -> Links:
+        return chosen(place_of_enforcement(self.plan.cluster, self.tenant, self.name))
 
     def _rdma(self) -> Links:
         """Return the place that grants it at all: one resource is enough."""
@@ -400,6 +407,8 @@ class _Traces(NamedTuple):
             yield (), sources.scheduler_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("spec", "paramRef", "name"), self._named()
+        yield ("spec", "paramRef", "parameterNotFoundAction"), self._enforcement()
+        yield ("spec", "validationActions"), self._enforcement()
         selector = ("spec", "matchResources", "namespaceSelector")
         yield (*selector, "matchLabels", ANY), self._named()
         places = [sources.namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.catalog.loading import Catalog, load
+from gpuplan.compiler.catalog.loading import Catalog, find_board, load
 from gpuplan.compiler.catalog.models import Engines, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
 from gpuplan.compiler.catalog.names import ProfileName, parse_profile, resource_suffix
 
@@ -17,6 +17,7 @@ __all__ = [
     "Profile",
     "ProfileName",
     "Source",
+    "find_board",
     "load",
     "parse_profile",
     "resource_suffix",

@@ -19,6 +19,12 @@ def facts(folder: str, name: str) -> Any:  # noqa: ANN401 - whoever reads a file
     return read_data((Path(__file__).with_name(folder) / name).read_text(encoding="utf-8"))
 
 
+def find_board(product: str) -> Mapping[str, Any]:
+    """Return the facts of a board beside the models, by its product label: `pci`, `memory`, `compute`; else nothing."""
+    row: Mapping[str, Any] = facts("board_data", "boards.yaml").get(product.removeprefix("NVIDIA-"), {})
+    return row
+
+
 def frozen(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with its lists as tuples."""
     return {key: tuple(part) if isinstance(part, list) else part for key, part in row.items()}

@@ -1,4 +1,4 @@
-"""Checks on what admission cannot stop, or stops by surprise, and on RDMA (GPU420-425, GPU466-469, GPU520-522)."""
+"""Checks on what admission cannot stop, or stops by surprise, and on RDMA (GPU420-425, GPU466-469, GPU520-558)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies, is_held_by_rules
+from gpuplan.compiler.planning.grants import (
+    enforcements,
+    gpu_resources,
+    has_admission_policies,
+    is_held_by_rules,
+    place_of_enforcement,
+    warned_namespaces,
+)
 from gpuplan.compiler.planning.hand_files import read
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
-from gpuplan.compiler.policy.models import Cap, NodeLabels, Platform, PodSecurity
+from gpuplan.compiler.policy.models import Cap, Enforcement, NodeLabels, Platform, PodSecurity
 from gpuplan.compiler.policy.parse import is_whole
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
@@ -71,6 +78,80 @@ def rule_left_out(plan: Plan) -> Iterator[Finding]:
                 ),
                 help=f"remove `{name}`, or ignore this finding with the reason",
             )
+
+
+# --- Admission that warns ----------------------------------------------------------------------------------------
+
+
+@check("GPU885", "admission-only-warns", Severity.NOTE)
+def admission_only_warns(plan: Plan) -> Iterator[Finding]:
+    """In some namespaces of tenants, admission accepts what its rules refuse, and warns of it.
+
+    ## Why
+    `enforcement: warn` is for work that runs already: nobody's pods are refused at their next start. The API server
+    sends a warning to whoever makes an object that breaks a rule, `kubectl` prints it, and the audit log has it as
+    `validation.policy.admission.k8s.io/validation_failure`. Pods of Deployments and Jobs are made by controllers, whose
+    warnings nobody reads.
+
+    As long as it lasts, nothing keeps pods there to their tenant's pools, priority classes and units for each
+    container. A pod can reach GPUs that it did not ask for. ResourceQuotas and queues count as ever. A Namespace keeps
+    the level of Pod Security that it has; gpuplan writes the level of the policy as a warning.
+
+    ## Instead
+    Change what `gpuplan drift` names on a new dump, or what the audit log has. Then write `enforcement: deny`, by
+    namespace, by tenant, and at last in the Cluster; docs/how-to/adopt-an-existing-cluster.md has the steps.
+    """
+    warned = warned_namespaces(plan)
+    if not warned:
+        return
+    names = [name for _, name in warned]
+    where = f"namespace{'s' if len(names) > 1 else ''} {listing(names, 8)}"
+    where = where if Enforcement.DENY in enforcements(plan) else "all namespaces of tenants"
+    what = "admission" if has_admission_policies(plan.cluster) else "Pod Security"
+    at, *others = dict.fromkeys(place_of_enforcement(plan.cluster, tenant, name) for tenant, name in warned)
+    yield Finding(
+        at,
+        f"{what} only warns in {where}",
+        label="nothing is refused there",
+        related=tuple(Label(other, "and there") for other in others[:3]),
+        notes=("there, no rule keeps pods to their tenant's pools, priority classes and GPUs",),
+        help="write `deny` there when `gpuplan drift` names no work that will be refused",
+    )
+
+
+@check("GPU424", "namespace-without-own-enforcement")
+def namespace_without_own_enforcement(plan: Plan) -> Iterator[Finding]:
+    """A tenant's `admission.namespaces` names a namespace that cannot have an enforcement of its own.
+
+    ## Why
+    A namespace of nobody, or of another tenant, is held to that tenant's enforcement: the line does nothing. Where a
+    tenant has `labelledNamespaces`, its namespaces are selected by its label, and there may be any number of them. No
+    selector takes some namespaces out of these and leaves the others in, so that all have the same enforcement.
+
+    ## Instead
+    Name one of the tenant's namespaces. Of a tenant with `labelledNamespaces`, write `enforcement` for all.
+    """
+    for tenant in plan.tenants:
+        own = tenant.spec.admission
+        usual = own.enforcement or plan.cluster.spec.admission.enforcement
+        for namespace, enforcement in own.namespaces.items():
+            at = (tenant.at / "admission" / "namespaces" / namespace).key
+            if namespace not in tenant.spec.namespaces:
+                yield Finding(
+                    at,
+                    f"namespace `{namespace}` is not one of tenant `{tenant.name}`",
+                    label="decides nothing",
+                    related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
+                    help="write one of the tenant's namespaces, or remove the line",
+                )
+            elif tenant.spec.labelled_namespaces and enforcement is not usual:
+                yield Finding(
+                    at,
+                    f"namespace `{namespace}` of tenant `{tenant.name}` cannot be on `{enforcement}` alone",
+                    label=f"the others are on `{usual}`",
+                    related=(Label(tenant.at / "labelledNamespaces", "any number of others, by their label"),),
+                    help=f"remove the line, and write `enforcement: {enforcement}` beside `namespaces` for all of them",
+                )
 
 
 # --- Nodes that keep nobody off ----------------------------------------------------------------------------------
@@ -209,6 +290,7 @@ def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
                 f"pods of tenants that name no class get `{written.name}` and are refused",
                 label=f"raises them from 0 to {value}",
                 notes=("tenants' pods may have the classes of their tenant, or none that gives priority",),
+                severity=None if Enforcement.DENY in enforcements(plan) else Severity.WARNING,
                 help=f"write a PriorityClass document `{written.name}` with `default: true` in the policy",
             )
 

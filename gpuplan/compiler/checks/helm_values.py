@@ -149,7 +149,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         ("platform", "openshift"): (plan.cluster.spec.platform is Platform.OPENSHIFT,),
         ("nfd", "enabled"): (operator.spec.nfd,),
         ("migManager", "config", "default"): (ALL_DISABLED,),
-        ("devicePlugin", "config", "default"): ("",),
+        ("devicePlugin", "config", "default"): (operator.spec.default_device_plugin_config or "",),
     }
     if are_drivers_by_pool(plan):
         decided |= {("driver", "nvidiaDriverCRD", "enabled"): (True,)}

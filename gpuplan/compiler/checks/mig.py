@@ -443,15 +443,15 @@ def entry_of_two_layouts(plan: Plan) -> Iterator[Finding]:
     ## Why
     Nodes name an entry by its name, and a name has one meaning in the file. Of two layouts only one would be written,
     and nodes of the other would be divided as that one says. `all-disabled` is there anyway: the GPU Operator labels
-    nodes so that have no label, and they stay whole. That two models have the same division under one name is no
-    mistake. NVIDIA's own file has names that stand for another division on each model, by a filter of devices;
-    gpuplan's has one division for a name.
+    nodes so that have no label, and they stay whole. Layouts of
+    two models may keep one name, as `all-balanced` of NVIDIA's own file stands for another division on each model: a
+    filter of PCI ids tells their boards apart.
 
     ## Instead
     Keep the name (`configName`) for one of the layouts. Without it the other one has an entry of its own, and its nodes
     get another label; the MIG manager compares their GPUs with that entry, finds them right and touches nothing.
     """
-    first: dict[str, LayoutUse] = {}
+    known: dict[str, list[LayoutUse]] = {}
     uses = (use for use in layout_uses(plan) if not use.is_retained)
     for use in sorted(uses, key=lambda use: use.layout.keeps_name):
         layout = use.layout
@@ -462,17 +462,30 @@ def entry_of_two_layouts(plan: Plan) -> Iterator[Finding]:
                 label="means something else to the GPU Operator",
                 help="leave `configName` out",
             )
-        other = first.setdefault(layout.config_name, use)
-        if layout.keeps_name and not is_divided_alike(layout, other.layout):
+        earlier = known.setdefault(layout.config_name, [])
+        other = next((found for found in earlier if _meet(found.layout, layout)), None)
+        earlier.append(use)
+        if layout.keeps_name and other is not None:
             models = layout.gpu.id, other.layout.gpu.id
             yield Finding(
                 layout.at / "configName",
                 f"`{layout.config_name}` names the entry of {other.name}, which divides GPUs otherwise",
                 label="one name for two divisions",
                 related=(Label(other.layout.at, f"{other.name} has the name, too"),),
-                notes=(f"they are for two models, {models[0]} and {models[1]}",) if models[0] != models[1] else (),
+                notes=(f"no PCI id tells boards of {models[0]} and {models[1]} apart",)
+                if models[0] != models[1]
+                else (),
                 help="leave `configName` out here: the nodes get another label, and their GPUs stay as they are",
             )
+
+
+def _meet(layout: Layout, other: Layout) -> bool:
+    """Whether one entry cannot stand for both: neither the division is the same, nor are the boards told apart."""
+    if is_divided_alike(layout, other):
+        return False
+    boards, others = ({device.filter for device in each.gpu.pci} for each in (layout, other))
+    is_told_apart = boards and others and boards.isdisjoint(others)
+    return not is_told_apart or not (layout.keeps_name and other.keeps_name)
 
 
 @check("GPU216", "entry-without-gpus")

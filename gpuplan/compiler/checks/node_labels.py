@@ -221,7 +221,7 @@ def _refused_by_nfd(
     plan: Plan, keys: Sequence[tuple[Origin, str]], kind: str, allowed: tuple[str, ...]
 ) -> Iterator[Finding]:
     for at, key in keys if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
-        if not key_fault(key) and (fault := _nfd_fault(key, allowed)):
+        if not key_fault(key) and (fault := nfd_fault(key, allowed)):
             own = f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
             as_it_is = ", or have it as it is with `nodeLabels: node` or `external`" if kind == "label" else ""
             yield Finding(at, f"NFD does not write the {kind} `{key}`", label=fault, help=f"{own}{as_it_is}")
@@ -272,7 +272,7 @@ def value_fault(value: str) -> str:
     return f"not allowed: {listing(odd)}" if odd else "it does not begin and end with a letter or a digit"
 
 
-def _nfd_fault(key: str, allowed: tuple[str, ...]) -> str:
+def nfd_fault(key: str, allowed: tuple[str, ...]) -> str:
     """Return why NFD refuses a key (`pkg/apis/nfd/validate` of node-feature-discovery v0.19), or an empty text."""
     prefix, slash, _ = key.rpartition("/")
     if not slash:

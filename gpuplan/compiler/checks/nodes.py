@@ -421,12 +421,23 @@ def boards_seen_by_nobody(plan: Plan) -> Iterator[Finding]:
     ## Why
     The PCI ids of a node's boards are what Node Feature Discovery's worker finds there, and its rules read them
     (`nodeLabels: nfd`). With `nodeLabels: node` there is an object for each node, by its name, and with `external`
-    somebody else labels the nodes.
+    somebody else labels the nodes. A `Gpu` document without `pci` has no ids to ask for.
 
     ## Instead
-    Take `matchBoards` away and say which nodes are meant, or have Node Feature Discovery label them.
+    Take `matchBoards` away and say which nodes are meant, or have Node Feature Discovery label them. Add `pci` to the
+    `Gpu` document, as `lspci -nn -d 10de:` prints the ids.
     """
-    mode = plan.cluster.spec.node_labels
+    mode, cluster = plan.cluster.spec.node_labels, plan.cluster
+    for pool in plan.pools if mode is NodeLabels.NFD else ():
+        if not pool.gpu.pci and (pool.spec.nodes.match_boards or cluster.spec.match_boards):
+            asks = pool.nodes if pool.spec.nodes.match_boards else cluster
+            yield Finding(
+                (asks.at / "matchBoards").key,
+                f"GPU model `{pool.gpu.id}` of pool `{pool.name}` has no PCI id",
+                label="chooses nodes by PCI ids",
+                related=(Label(pool.at / "gpu", "the model"),),
+                help=f'add `pci: ["10de:..."]` to the Gpu `{pool.gpu.id}`, as `lspci -nn -d 10de:` prints it on a node',
+            )
     for pool in plan.pools if mode is not NodeLabels.NFD else ():
         if pool.nodes.boards:
             by_names = "names, one for each node" if mode is NodeLabels.NODE else "a `selector` for the nodes' owner"

@@ -125,6 +125,9 @@ def _kept_names(plan: Plan) -> Iterator[tuple[Origin, str, str]]:
     for pool in plan.pools:
         if (key := pool.spec.names.device_plugin_config) is not None:
             yield pool.at / "names" / "devicePluginConfig", key, DEVICE_PLUGIN_CONFIG_LABEL
+    operator = plan.cluster.gpu_operator
+    if (default := operator.spec.default_device_plugin_config) is not None:
+        yield operator.at / "defaultDevicePluginConfig", default, DEVICE_PLUGIN_CONFIG_LABEL
 
 
 @check("GPU724", "retained-config-refused")

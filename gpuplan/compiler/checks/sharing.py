@@ -8,7 +8,6 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import repeats
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     Fraction,
@@ -21,7 +20,7 @@ from gpuplan.compiler.planning.plan import (
     Shares,
     TimeSlicing,
 )
-from gpuplan.compiler.planning.plugin_configs import configuration
+from gpuplan.compiler.planning.plugin_configs import configuration, is_one_file, meaning_of
 from gpuplan.compiler.planning.pools import gpu_memory_mib
 from gpuplan.compiler.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, Platform
 
@@ -324,8 +323,9 @@ def plugin_key_of_two_pools(plan: Plan) -> Iterator[Finding]:
     """Two pools have one key in the device plugin's file, and are shared in different ways.
 
     ## Why
-    Nodes name a key by the label `nvidia.com/device-plugin.config`, and a key has one file. Of two files only one would
-    be written, and nodes of the other pool would share their GPUs as that one says.
+    Nodes name a key by the label `nvidia.com/device-plugin.config`, and a key has one file. The file may divide one
+    resource for some pools and another resource for others: the device plugin skips a resource that a node lacks. It
+    cannot divide one resource in two ways.
 
     ## Instead
     Keep the key (`names.devicePluginConfig`) for pools that are shared alike, and leave it out of the others: their
@@ -333,9 +333,19 @@ def plugin_key_of_two_pools(plan: Plan) -> Iterator[Finding]:
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
     parts = sorted(plan.parts, key=lambda part: part.keys.own != part.name)
-    for part, first in repeats(parts, lambda part: part.labels[DEVICE_PLUGIN_CONFIG_LABEL]):
+    meanings = [
+        meaning_of(configuration(part, strategy), (unit.resource for unit in part.units if unit.resource))
+        for part in parts
+    ]
+    for number, part in enumerate(parts):
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-        if first.name != part.name and configuration(part, strategy) != configuration(first, strategy):
+        before = (
+            other
+            for other, meaning in zip(parts[:number], meanings, strict=False)
+            if other.labels[DEVICE_PLUGIN_CONFIG_LABEL] == key and not is_one_file(meanings[number], meaning)
+        )
+        first = next(before, part)
+        if first.name != part.name:
             yield Finding(
                 part.at / "names" / "devicePluginConfig",
                 f"`{key}` is the key of pool `{first.name}`, too, which shares its GPUs otherwise",
@@ -343,6 +353,33 @@ def plugin_key_of_two_pools(plan: Plan) -> Iterator[Finding]:
                 related=(Label(first.sharing.at.key, f"pool `{first.name}` is shared so"),),
                 help="leave `devicePluginConfig` out here: the nodes get another label, and share their GPUs as before",
             )
+
+
+@check("GPU312", "default-configuration-of-nobody", ignorable=False)
+def default_configuration_of_nobody(plan: Plan) -> Iterator[Finding]:
+    """The default key of the device plugin is one that its ConfigMap does not have.
+
+    ## Why
+    A node without the label `nvidia.com/device-plugin.config` reads the default key. If the ConfigMap has no such key,
+    config-manager fails: `specified config does not exist` (`updateConfigName` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin). The device plugin of the node does not start, and the node publishes no GPUs.
+
+    ## Instead
+    Keep the key for a pool (`names.devicePluginConfig`), or define it in a `Retained`. Or leave the default out: nodes
+    without the label then publish whole GPUs.
+    """
+    operator = plan.cluster.gpu_operator
+    default = operator.spec.default_device_plugin_config
+    keys = {part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in plan.parts}
+    keys |= {kept.spec.key for kept in plan.retained_plugin_configs}
+    if default is not None and default not in keys:
+        yield Finding(
+            operator.at / "defaultDevicePluginConfig",
+            f"no pool has the key `{default}`, which nodes without a label read",
+            label="the device plugin of such a node does not start",
+            help=f"write `names: {{devicePluginConfig: {default}}}` in a pool, or remove the field"
+            + (f"; the keys are {listing(sorted(keys), 4)}" if keys else ""),
+        )
 
 
 @check("GPU737", "mps-restarts-unasked", Severity.WARNING)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate
 from typing import TypeVar
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
 from gpuplan.compiler.base.wording import SHOWN, listing
-from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Total, Workload
+from gpuplan.compiler.planning.grants import is_warned
+from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Tenant, Total, Workload
 from gpuplan.compiler.policy.models import OnLoss
 
 T = TypeVar("T")
@@ -98,3 +100,16 @@ def mistyped(
         notes=notes,
         help=write.format(meant) if meant else help_,
     )
+
+
+def refused_in(plan: Plan, tenant: Tenant, namespace: str, finding: Finding) -> Finding:
+    """Return a finding on what admission refuses in a namespace: a warning if admission only warns there so far."""
+    if not is_warned(plan.cluster, tenant, namespace):
+        return finding
+    note = f"admission is on `warn` in namespace `{namespace}`: the API server accepts it and warns"
+    label = "refused once `enforcement` is `deny`"
+    return replace(finding, label=label, notes=(*finding.notes, note), severity=Severity.WARNING)
+
+
+def refuses_in(plan: Plan, tenant: Tenant, namespace: str) -> str:
+    return "will refuse" if is_warned(plan.cluster, tenant, namespace) else "refuses"

@@ -303,15 +303,20 @@ _CLUSTER_POLICY: Final = "cluster-policy"
 """The chart's name of its ClusterPolicy, whatever the values say."""
 
 _POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": _CLUSTER_POLICY}}
-_EMPTY: Final = {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
 _TARGET: Final = {"group": "nvidia.com", "kind": "ClusterPolicy"}
-_WITHOUT_NULLS: Final = {"kustomize": {"patches": [{"target": _TARGET, "patch": to_yaml({**_POLICY, "spec": _EMPTY})}]}}
-"""A patch of what the chart renders as null: the text is empty in all of our values, and what the blocks hold stays.
 
-The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
-(`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go` there),
-so that `serverSideApply: false` is not enough.
-"""
+
+def _without_nulls(plan: Plan) -> dict[str, Any]:
+    """Return a patch of what the chart renders as null: the text is that of our values, and what the blocks hold stays.
+
+    The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
+    (`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go`
+    there), so that `serverSideApply: false` is not enough.
+    """
+    default = plan.cluster.gpu_operator.spec.default_device_plugin_config or ""
+    spec = {"devicePlugin": {"config": {"default": default}}, "mig": {}, "validator": {"plugin": {}}}
+    return {"kustomize": {"patches": [{"target": _TARGET, "patch": to_yaml({**_POLICY, "spec": spec})}]}}
+
 
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
 """An annotation against an uninstall with every driver when a HelmRelease is deleted: that is not for a sync to do."""
@@ -345,7 +350,7 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
             "install": {"createNamespace": True, **_action()},
             "upgrade": _action(),
             "driftDetection": {"mode": "enabled"},
-            **({"postRenderers": [_WITHOUT_NULLS]} if chart.stage is Stage.GPU_OPERATOR else {}),
+            **({"postRenderers": [_without_nulls(plan)]} if chart.stage is Stage.GPU_OPERATOR else {}),
             "values": dict(chart_values(plan, chart)),
         },
     }

@@ -116,15 +116,26 @@ def _rule(row: Row, values: Mapping[str, str]) -> AdmissionRule:
 
 
 def admission_binding(
-    name: str, policy: str, namespaces: Mapping[str, Any], parameters: Mapping[str, str] | None = None
+    name: str,
+    policy: str,
+    namespaces: Mapping[str, Any],
+    parameters: Mapping[str, str] | None = None,
+    *,
+    warns: bool = False,
 ) -> dict[str, Any]:
-    """A policy in the namespaces that a selector chooses. While its parameters are missing all is refused."""
-    reference = {**parameters, "parameterNotFoundAction": "Deny"} if parameters else None
+    """A policy in the namespaces that a selector chooses. While its parameters are missing all is refused.
+
+    One that ``warns`` accepts all then: missing parameters are an error of configuration, which the API server refuses
+    whatever the actions of the binding are (`addConfigError` in `pkg/admission/plugin/policy/validating/dispatcher.go`
+    of kubernetes/apiserver). `Deny` and `Warn` exclude each other (`validateValidationActions` in
+    `pkg/apis/admissionregistration/validation/validation.go` of kubernetes/kubernetes).
+    """
+    reference = {**parameters, "parameterNotFoundAction": "Allow" if warns else "Deny"} if parameters else None
     spec = given(
         policyName=policy,
         paramRef=reference,
         matchResources={"namespaceSelector": namespaces},
-        validationActions=["Deny", "Audit"],
+        validationActions=["Warn" if warns else "Deny", "Audit"],
     )
     return new_object(_API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
 

@@ -83,6 +83,11 @@ class SchemaCheck:
                 self._problems += fewest
             yield manifest
 
+    def knows(self, manifest: Manifest) -> bool:
+        """Whether something is said of an object that was checked: its kind is defined somewhere."""
+        known = self._known[manifest.body["apiVersion"], manifest.body["kind"]]
+        return bool(known.judges or known.missing)
+
     def _find(self, gvk: Gvk) -> _Known:
         if not gvk.is_possible:
             return _Known((), "no API has such a kind, or such a version: both are letters, digits and `-`")

@@ -34,12 +34,14 @@ class Report(Value):
     """The findings on a repository, and the plans of those clusters that could be planned.
 
     ``diagnostics`` are sorted by place; what several clusters share is said once. ``clusters`` are those asked for.
+    ``scope`` says which objects were judged, where files are judged without a platform.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     plans: tuple[Plan, ...]
     clusters: tuple[str, ...]
     file_count: int
+    scope: str = ""
 
     @property
     def is_valid(self) -> bool:

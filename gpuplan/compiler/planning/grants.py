@@ -12,12 +12,12 @@ from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
 from gpuplan.compiler.planning.kai import queue_of
-from gpuplan.compiler.planning.plan import Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Cluster, Mps, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.compiler.planning.projects import portion, seconds
 from gpuplan.compiler.planning.schedulers import SchedulerTraits, knows_admission_policies
 from gpuplan.compiler.planning.schedulers.kubernetes import KUBERNETES
 from gpuplan.compiler.planning.subjects import every
-from gpuplan.compiler.policy.models import Admission, Cap, Effect, Member, PodSecurity
+from gpuplan.compiler.policy.models import Admission, Cap, Effect, Enforcement, Member, PodSecurity
 
 SYSTEM_NAMESPACE = "gpuplan-system"
 """The namespace of the admission policies' parameters. Tenants have no role there, so they cannot widen them."""
@@ -58,6 +58,48 @@ def runtime_class(cluster: Cluster) -> str:
 def has_admission_policies(cluster: Cluster) -> bool:
     """Whether the cluster's API server knows ValidatingAdmissionPolicy; without it only quotas hold."""
     return knows_admission_policies(cluster.spec.kubernetes)
+
+
+def enforcement_of(cluster: Cluster, tenant: Tenant, namespace: str | None) -> Enforcement:
+    """Return the action of admission policies in a namespace; None stands for those that are the tenant's by label."""
+    own = tenant.spec.admission
+    return own.namespaces.get(namespace or "", own.enforcement or cluster.spec.admission.enforcement)
+
+
+def place_of_enforcement(cluster: Cluster, tenant: Tenant, namespace: str | None) -> Origin:
+    """Return the place of the policy that decides it."""
+    own = tenant.spec.admission
+    if namespace in own.namespaces:
+        return tenant.at / "admission" / "namespaces" / str(namespace)
+    return (tenant if own.enforcement else cluster).at / "admission" / "enforcement"
+
+
+def is_warned(cluster: Cluster, tenant: Tenant, namespace: str | None) -> bool:
+    """Whether admission accepts what its rules refuse in a namespace, and warns of it."""
+    return enforcement_of(cluster, tenant, namespace) is Enforcement.WARN
+
+
+def enforcements(plan: Plan) -> Mapping[Enforcement, Mapping[str, tuple[str | None, ...]]]:
+    """Return the namespaces of tenants by the enforcement that they have, and by tenant.
+
+    Without any namespace there is the cluster's enforcement, with nothing.
+    """
+    found: dict[Enforcement, dict[str, tuple[str | None, ...]]] = {plan.cluster.spec.admission.enforcement: {}}
+    for tenant in plan.tenants:
+        for namespace in (*tenant.spec.namespaces, *([None] if tenant.spec.labelled_namespaces else ())):
+            named = found.setdefault(enforcement_of(plan.cluster, tenant, namespace), {})
+            named[tenant.name] = (*named.get(tenant.name, ()), namespace)
+    return {mode: named for mode, named in found.items() if named} or found
+
+
+def warned_namespaces(plan: Plan) -> list[tuple[Tenant, str]]:
+    """Return the namespaces where admission only warns, with their tenants; those by label are told by the label."""
+    warned = enforcements(plan).get(Enforcement.WARN, {})
+    return [
+        (tenant, name or f"{TENANT_LABEL}={tenant.name}")
+        for tenant in plan.tenants
+        for name in warned.get(tenant.name, ())
+    ]
 
 
 def grace_seconds(cluster: Cluster) -> int | None:
@@ -207,9 +249,18 @@ def is_held_by_rules(tenant: Tenant) -> bool:
     return bool(tenant.spec.allow.rdma) and tenant.spec.allow.pod_security is PodSecurity.BASELINE
 
 
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""The label that the API server gives every namespace; nobody can change it."""
+
+
 def network_resources(plan: Plan) -> tuple[str, ...]:
     """Return the network resources that some tenant may ask for, sorted. Other tenants may not."""
     return tuple(sorted({resource for tenant in plan.tenants for resource in tenant.spec.allow.rdma}))
+
+
+def whose_enforcement(plan: Plan) -> tuple[Subject, ...]:
+    """Return subjects for objects that follow from tenants' own enforcements, or none if no tenant has one."""
+    return every(Tenant) if any(tenant.spec.admission.model_fields_set for tenant in plan.tenants) else ()
 
 
 def whose_network(plan: Plan) -> tuple[Subject, ...]:

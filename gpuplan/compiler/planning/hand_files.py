@@ -299,12 +299,13 @@ def found_in(part: Object, problem: Problem, how: str) -> Finding:
     """Return a problem with an object's schema as a finding at the written place."""
     unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
     at = part.place(*problem.path, *(unknown.groups() if unknown else ()))
+    is_custom = bool(unknown) and not problem.source.startswith("Kubernetes ")
     return Finding(
         at.key if unknown else at,
         f"{problem.manifest.identity} does not fit its schema: {problem.text}",
         label=problem.message,
         notes=(f"{problem.source}; {how}",),
-        help="correct the field",
+        help="correct the field" + (", or define the kind of a newer release by `--crds`" if is_custom else ""),
     )
 
 

@@ -1035,12 +1035,13 @@ class Plan(Value, eq=False):
 
     @property
     def mig_layouts(self) -> tuple[Layout, ...]:
-        """Every layout of the cluster, those written inside pools included, by `config_name`."""
-        found = {layout.config_name: layout for layout in self.layouts}
+        """Every layout of the cluster, those written inside pools included, by `config_name` and model."""
+        found = {(layout.config_name, layout.gpu.id): layout for layout in self.layouts}
         for pool in self.parts:
             if isinstance(pool.sharing, Mig):
-                found.setdefault(pool.sharing.layout.config_name, pool.sharing.layout)
-        return tuple(found[name] for name in sorted(found))
+                layout = pool.sharing.layout
+                found.setdefault((layout.config_name, layout.gpu.id), layout)
+        return tuple(found[key] for key in sorted(found))
 
     @property
     def retained_layouts(self) -> tuple[RetainedLayout, ...]:

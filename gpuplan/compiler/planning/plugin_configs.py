@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.plan import Mig, Mps, Pool, Shares
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 
@@ -68,6 +68,43 @@ def shared_resources(pool: Pool) -> dict[str, Shares]:
         return {GPU_RESOURCE: pool.shares.stated[0]}
     divided = ((unit.resource, pool.shares_of(unit)) for unit in pool.units)
     return {resource.removesuffix(_SHARED): shares for resource, shares in divided if resource and shares}
+
+
+# --- One file for several pools ----------------------------------------------------------------------------------
+
+
+def meaning_of(config: Mapping[str, Any], resources: Iterable[str]) -> dict[str, object]:
+    """Return the meaning of a file for nodes with some resources: what it makes of each, and the way.
+
+    Two meanings that agree where they meet are those of one file, since the plugin skips resources that a node lacks.
+    It shares no MIG devices by MPS (`README.md` of NVIDIA/k8s-device-plugin).
+    """
+    found: dict[str, object] = {resource.removesuffix(_SHARED): 1 for resource in resources}
+    flags = config.get("flags", {})
+    if flags or any(resource.startswith(MIG_RESOURCES) for resource in found):
+        found |= {"mps": False, **flags}
+    for kind, part in config.get("sharing", {}).items():
+        found |= {"mps": kind == "mps", "way": {kind: {key: part[key] for key in part if key != "resources"}}}
+        found |= {resource["name"]: resource["replicas"] for resource in part["resources"]}
+    return found
+
+
+def is_one_file(meaning: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether one file has both meanings."""
+    return all(other[key] == meaning[key] for key in meaning.keys() & other.keys())
+
+
+def united(parts: Iterable[Pool], strategy: ClusterMigStrategy) -> dict[str, Any]:
+    """Return the file of pools with one key: what each of their own files says. No two of them disagree (GPU311)."""
+    files = [configuration(part, strategy) for part in parts]
+    found = files[0]
+    for config in files[1:]:
+        found = {**config, **found}
+        for kind, part in config.get("sharing", {}).items():
+            own = found["sharing"].get(kind, part)
+            added = [resource for resource in part["resources"] if resource not in own["resources"]]
+            found["sharing"] = {kind: {**own, "resources": [*own["resources"], *added]}}
+    return {key: found[key] for key in ("version", "flags", "sharing") if key in found}
 
 
 # --- Keys --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.catalog import Gpu, parse_profile
 from gpuplan.compiler.planning.amounts import of_node
 from gpuplan.compiler.planning.context import Context
-from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, mig_resource, shown_product
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.compiler.planning.layouts import entry_of, is_divided_alike, make_layout
 from gpuplan.compiler.planning.placement.placing import Refusal
@@ -458,3 +458,13 @@ def _compute_slices(gpu: Gpu, name: str) -> int:
         return profile.compute_slices
     parsed = parse_profile(name)
     return parsed.compute_slices if parsed else 0
+
+
+def shown_products(part: Pool) -> list[str]:
+    """Return the product labels that nodes of the pool may have. The strategy `mixed` leaves them alone."""
+    is_shared, profile = bool(part.shares and not part.shares.spec.rename), ""
+    if isinstance(part.sharing, Mig):
+        profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
+        is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
+        is_shared, profile = is_shared and is_single, next(iter(profiles)) if is_single else ""
+    return [shown_product(item.label, profile=profile, is_shared=is_shared) for item in part.gpu.products]

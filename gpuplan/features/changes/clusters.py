@@ -11,6 +11,7 @@ from gpuplan.compiler.planning.grants import grace_seconds, has_admission_polici
 from gpuplan.compiler.planning.kueue import frameworks
 from gpuplan.compiler.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.compiler.policy.models import NodeLabels
+from gpuplan.features.changes import enforcing
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, from_to, listed, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, capacities, impact_of_all
@@ -60,7 +61,7 @@ def cluster_changes(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster, step.after.cluster
     yield from changes_by_row(step, old, new)
     yield from changes_by_row(step, old.scheduler, new.scheduler)
-    for judge in (_left_out, _grace_period, _scheduler, _frameworks, _node_labels, _delivery):
+    for judge in (enforcing.of_cluster, _left_out, _grace_period, _scheduler, _frameworks, _node_labels, _delivery):
         yield from judge(step)
     place = new.monitoring or old.monitoring
     if place is not None and not means_same(old.monitoring, new.monitoring):

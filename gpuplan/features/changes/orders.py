@@ -192,21 +192,21 @@ def _subject(bad: BadOrder) -> str:
 
 
 class Files(Value):
-    """The GPU Operator's files: the division of each entry, and the device plugin's configurations.
+    """The GPU Operator's files: the division of each entry by model, and the device plugin's configurations.
 
     ``is_read_late`` says that the release's config-manager begins as if its node had no label.
     """
 
-    layouts: Mapping[str, Layout | None]
+    layouts: Mapping[tuple[str, str], Layout | None]
     configs: Mapping[str, Mapping[str, Any]]
     strategy: ClusterMigStrategy
     is_read_late: bool
 
     @classmethod
     def of(cls, plan: Plan) -> Files:
-        layouts: dict[str, Layout | None] = {ALL_DISABLED: None}
-        layouts |= {kept.spec.config_name: kept.layout for kept in plan.retained_layouts}
-        layouts |= {layout.config_name: layout for layout in plan.mig_layouts}
+        layouts: dict[tuple[str, str], Layout | None] = {(ALL_DISABLED, ""): None}
+        layouts |= {(kept.spec.config_name, kept.spec.gpu): kept.layout for kept in plan.retained_layouts}
+        layouts |= {(layout.config_name, layout.gpu.id): layout for layout in plan.mig_layouts}
         operator = plan.cluster.gpu_operator
         is_read_late = nearest_line(operator.version).reads_label_late
         return cls(layouts, device_plugin.configurations(plan), operator.spec.mig_strategy, is_read_late)
@@ -225,7 +225,16 @@ class Files(Value):
         return any(self.lacks(label, value) for label in _NAMES if (value := rule.labels.get(label)) is not None)
 
     def lacks(self, label: str, value: str) -> bool:
-        return value not in (self.layouts if label == MIG_CONFIG_LABEL else self.configs)
+        return value not in (self.entries if label == MIG_CONFIG_LABEL else self.configs)
+
+    @cached_property
+    def entries(self) -> frozenset[str]:
+        return frozenset(entry for entry, _ in self.layouts)
+
+    def division(self, entry: str, gpu: str) -> Layout | None:
+        """Return the division of a model by an entry, or that of another model if the entry is not for this one."""
+        others = (layout for (name, _), layout in self.layouts.items() if name == entry)
+        return self.layouts.get((entry, gpu)) or next(others, None)
 
 
 _NAMES: Final = {MIG_CONFIG_LABEL: "the entry", DEVICE_PLUGIN_CONFIG_LABEL: "the configuration"}
@@ -317,7 +326,12 @@ class _Way(Value):
         """As the entry says that is named; where the file lacks it, or there is no MIG manager's label, as before."""
         entry = self.labels(synced).get(MIG_CONFIG_LABEL, ALL_DISABLED)
         files = self.at_hand(synced)
-        return files.layouts[entry] if entry in files.layouts or not synced else self._division(frozenset())
+        is_there = entry in files.entries or not synced
+        return files.division(entry, self._gpu) if is_there else self._division(frozenset())
+
+    @property
+    def _gpu(self) -> str:
+        return next((part.gpu.id for part in (self.alike.to, self.alike.was) if part is not None), "")
 
     def at_hand(self, synced: Synced) -> Files:
         return self.files[FILES in synced]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends import backends, kueue
-from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
 from gpuplan.compiler.base.plain import Body
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -192,8 +192,11 @@ class _Definition(NamedTuple):
 def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
     """Yield the definitions that the policies make themselves, with all objects if asked for."""
     bare = replace(plan, retained=())
+    entries = mig_parted.configuration(bare)["mig-configs"]
     for layout in bare.mig_layouts:
-        yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), _content(layout), layout.at)
+        items = entries[layout.config_name]
+        content = repr(items) if any("device-filter" in item for item in items) else _content(layout)
+        yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), content, layout.at)
     places = {pool.labels[DEVICE_PLUGIN_CONFIG_LABEL]: pool.at for pool in bare.parts}
     for key, text in device_plugin.data(bare).items():
         yield _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), text, places[key])

@@ -23,6 +23,7 @@ from gpuplan.compiler.planning.serving import Taking, autoscaler_kind, is_called
 from gpuplan.compiler.planning.subjects import subject_of
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.walking import changed_fields
+from gpuplan.features.changes import enforcing
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import (
@@ -87,7 +88,7 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             "reverting is the same the other way round" if is_held else REVERT,
             pods=pods_of(old) if is_held else 0,
         )
-    for judge in (_names, _namespaces, _quotas, _containers, _times):
+    for judge in (enforcing.of_tenant, _names, _namespaces, _quotas, _containers, _times):
         yield from judge(step, old, new)
     yield from changes_by_row(step, old, new)
 

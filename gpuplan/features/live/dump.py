@@ -6,11 +6,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
+from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
-from gpuplan.compiler.documents.printed import is_cut_off, objects_in, read_printed
+from gpuplan.compiler.documents.printed import is_cut_off, is_list, objects_in, read_printed
 from gpuplan.compiler.manifests import Identity, identity_of, parse_quantity
 from gpuplan.features.live.findings import report
 
@@ -103,12 +104,13 @@ class Dump(Value):
     """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
 
     Secrets are none of them: they are dropped as they are read. ``empty`` are the files that hold no values, or a text
-    alone, such as what kubectl tells a person.
+    alone, such as what kubectl tells a person. ``lists`` are the files with a List, which may hold nothing.
     """
 
     objects: tuple[Item, ...] = ()
     others: tuple[Document, ...] = ()
     empty: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
     def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
         return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
@@ -130,9 +132,14 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
     objects: list[Item] = []
     others: list[Document] = []
     empty: list[str] = []
+    lists: dict[str, None] = {}
     found: list[Diagnostic] = []
     for name, content in files.items():
         documents, unread = read_printed(name, content)
+        if unread and (line := _line_of_stderr(content)):
+            number, shown = line
+            place = Origin(WholeFile(SourceFile(name, "")))
+            unread = (report("stderr-in-file", place, file=name, line=shown, number=number),)
         found += unread
         if not unread and not any(mapping(printed.data) for printed in documents):
             empty.append(name)
@@ -146,6 +153,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
                 found.append(report("list-cut-off", printed.at))
                 continue
             if "kind" in body and "apiVersion" in body:
+                lists |= dict.fromkeys([name] if is_list(body) else ())
                 bodies = ((one.at, mapping(one.data)) for one in objects_in(printed))
                 objects += [
                     Item(at, inner) for at, inner in bodies if (inner.get("apiVersion"), inner.get("kind")) != _SECRET
@@ -153,7 +161,18 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             elif printed.document is not None and body:
                 others.append(printed.document)
     chosen, twice = _once(objects)
-    return Dump(chosen, tuple(others), tuple(empty)), (*found, *twice)
+    return Dump(chosen, tuple(others), tuple(empty), tuple(lists)), (*found, *twice)
+
+
+_STDERR: Final = regex(r"(?:Warning: |Error from server|error: |Flag --|[IWE]\d{4} \d\d:\d\d:\d\d\.).*")
+"""Lines that kubectl, or the library for logs within it, writes beside its output."""
+_AT_ENDS: Final = 2**16
+
+
+def _line_of_stderr(content: bytes) -> tuple[int, str] | None:
+    """Return the number and the text of the first line that is none of kubectl's output, near the beginning."""
+    lines = content[:_AT_ENDS].decode(errors="replace").splitlines()
+    return next(((number, line[:80]) for number, line in enumerate(lines, 1) if _STDERR.fullmatch(line)), None)
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
@@ -165,13 +184,23 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         is_for_node = item.kind == "Node" and not item.group and "status" not in item.body
         key = item.identity, is_for_node
         there = chosen.setdefault(key, item)
+        is_system = (item.group, item.kind, item.name) == ("", "Namespace", "kube-system")
+        if is_system and len({_uid(item), _uid(there)} - {""}) > 1:
+            found.append(report("two-clusters", item.at, related=(Label(there.at, "the one before"),)))
         if there is item or is_part(_meaning(item), _meaning(there)):
             continue
         if is_part(_meaning(there), _meaning(item)):
             chosen[key] = item
             continue
-        found.append(report("twice-in-dump", item.at, related=(Label(there.at, "this one was read"),), item=item))
+        is_other = len({_uid(item), _uid(there)} - {""}) > 1
+        how = "their `uid` differs: another cluster has the name, too, or the object was made again" if is_other else ""
+        related = (Label(there.at, "this one was read"),)
+        found.append(report("twice-in-dump", item.at, related=related, item=item, how=how))
     return tuple(chosen.values()), found
+
+
+def _uid(obj: Item) -> str:
+    return text(inside(obj.body, "metadata").get("uid"))
 
 
 def _meaning(obj: Item) -> Mapping[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, count_kinds, listing
 from gpuplan.compiler.checks.formats.files import is_config
+from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.kinds.imported import READ
@@ -21,6 +22,8 @@ from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
 from gpuplan.compiler.pipeline.writing import create_all, merge_patch
+from gpuplan.compiler.planning.gpus import resolve_gpu
+from gpuplan.compiler.policy import models, parse
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.compiler.policy.names import CLUSTER
 from gpuplan.features.live import clusters, pools, priorities, teams, work
@@ -28,16 +31,37 @@ from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.clusters.operators import is_settings
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
-from gpuplan.features.live.drifting import Drift, compare_with
 from gpuplan.features.live.dump import Dump, Item, read_dump
 from gpuplan.features.live.findings import report
+from gpuplan.features.live.first_sync import FirstSync, all_found, simulate
+from gpuplan.features.live.pools.grouping import Own
 from gpuplan.features.live.rules import NOT_READ
 from gpuplan.features.live.teams.projects import has_orgs
 
 
-def platform(dump: Dump, cluster: str) -> Found:
+def platform(dump: Dump, cluster: str, models: Sequence[Own] = ()) -> Found:
     """Return drafts of the cluster, its pools, and what these name: layouts, models and priority classes."""
-    return clusters.read(dump, cluster) + pools.read(dump) + priorities.read(dump)
+    made = pools.read(dump, models)
+    found = clusters.read(dump, cluster)
+    keys = {key for draft in made.drafts for key in _plugin_keys(draft)}
+    kept = tuple(_with_default(draft, keys) for draft in found.drafts)
+    return replace(found, drafts=kept) + made + priorities.read(dump)
+
+
+def _plugin_keys(draft: Draft) -> Iterator[object]:
+    """Yield the keys of the device plugin's file that a draft defines."""
+    if draft.kind == "Pool":
+        yield value_at(draft.spec, ("names", "devicePluginConfig")) or draft.name
+    yield value_at(draft.spec, ("devicePluginConfig", "key"))
+
+
+def _with_default(draft: Draft, keys: Collection[object]) -> Draft:
+    """Return the draft of a Cluster without a default key that nothing defines."""
+    operator = mapping(draft.spec.get("gpuOperator"))
+    if operator.get("defaultDevicePluginConfig") in (None, *keys):
+        return draft
+    kept = {field: value for field, value in operator.items() if field != "defaultDevicePluginConfig"}
+    return replace(draft, spec={**draft.spec, "gpuOperator": kept})
 
 
 def has_known(dump: Dump) -> bool:
@@ -83,6 +107,11 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
         yield report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
+def _beside(files: Sequence[str]) -> Iterator[Diagnostic]:
+    if files:
+        yield report("files-passed-over", Origin(WholeFile(SourceFile(files[0], ""))), files=listing(files))
+
+
 def _is_read(obj: Item) -> bool:
     return (obj.group, obj.kind) in READ
 
@@ -108,7 +137,7 @@ class Import(Value):
 
     ``files`` are to be written, by path below the root; none of them exists yet. ``same`` are documents that exist and
     say the same, ``differing`` those that say something else. ``report`` has the findings on the dumps and the errors
-    of the policies. ``first_sync`` is what a sync of what they build changes, None if they have errors. ``told_name``
+    of the policies. ``first_sync`` is what a sync of what they build does, None if they have errors. ``told_name``
     is the cluster's name in gpuplan's own objects. If a part of the dump cannot be read, nothing is made.
     """
 
@@ -118,17 +147,23 @@ class Import(Value):
     drafts: tuple[Draft, ...]
     same: tuple[str, ...] = ()
     differing: tuple[Difference, ...] = ()
-    first_sync: tuple[Drift, ...] | None = None
+    first_sync: FirstSync | None = None
     told_name: str = ""
 
 
 def adopt(
-    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, merges: bool = False
+    dumps: Mapping[str, bytes],
+    root: str | PathLike[str] = ".",
+    cluster: str = "",
+    *,
+    merges: bool = False,
+    passed_over: Sequence[str] = (),
 ) -> Import:
     """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
 
     Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
-    unless it ``merges``: then documents that are missing are made, and none is changed.
+    unless it ``merges``: then documents that are missing are made, and none is changed. ``passed_over`` are files
+    beside the dumps that have no ending of one.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -147,12 +182,15 @@ def adopt(
         raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
     if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
         raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
+    if name in TOOLS:
+        instead = "name it by its purpose, such as `gpuplan import -c management`"
+        raise GpuplanError(f"`{name}` cannot be a cluster's name: `out/{name}/` has the objects of {name}", instead)
     known = _Known(root, name)
-    made = Found(diagnostics=found) + platform(dump, name)
+    made = Found(diagnostics=found) + platform(dump, name, known.models)
     for stage in (teams.read, work.read):
         for plan in known.with_drafts(made.drafts).plans:
             made += stage(dump, plan)
-    made += Found(diagnostics=tuple(unread(dump)))
+    made += Found(diagnostics=(*unread(dump), *_beside(passed_over)))
     files, same, differing = known.compare(made.drafts)
     if known.has_overlay and not merges and (files or differing):
         raise GpuplanError(
@@ -162,10 +200,10 @@ def adopt(
     repository = known.with_files(files)
     judged = report_on(repository)
     errors = (item for item in judged.diagnostics if item.is_error)
-    diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
+    first_sync = simulate(judged.plans[0], dump) if judged.is_valid and judged.plans else None
+    harms = all_found(first_sync) if first_sync else ()
+    diagnostics = tidy((*made.diagnostics, *errors, *harms), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    drifts = (drift for plan in judged.plans for drift in compare_with(plan, dump).drifts) if judged.is_valid else ()
-    first_sync = tuple(drifts) if judged.is_valid else None
     return Import(report, name, files, made.drafts, same, differing, first_sync, name_of(dump))
 
 
@@ -197,6 +235,13 @@ class _Known:
         elif has_folder(self.tree, base):
             documents = read_folder(self.tree, base)[0]
         self.documents = {(item.kind, item.name): item for item in documents}
+
+    @property
+    def models(self) -> tuple[Own, ...]:
+        """The GPU models that the repository describes."""
+        parsed = [parse(item) for (kind, _), item in self.documents.items() if kind == "Gpu"]
+        found = [(item.document, item.policy) for item in parsed if isinstance(item.policy, models.Gpu)]
+        return tuple(Own(resolve_gpu(item.origin / "spec", policy).gpu, _says(item)) for item, policy in found)
 
     def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
         """Return the drafts as a repository of their own."""

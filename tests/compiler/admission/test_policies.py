@@ -50,6 +50,14 @@ def test_a_policy_that_nothing_is_left_of_goes() -> None:
     assert "gpuplan-grace" not in [policy.name for policy in policies(a_plan(cluster))]
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_what_only_warns_is_judged_by_the_same_rules(scheduler: str) -> None:
+    """A binding says what comes of a refusal, and its policy what is refused."""
+    cluster = a_cluster(f"kind: {scheduler}")
+    warning = cluster.replace("spec:\n", "spec:\n  admission: {enforcement: warn}\n", 1)
+    assert policies(a_plan(warning)) == policies(a_plan(cluster))
+
+
 def test_a_cluster_that_is_too_old_has_none() -> None:
     assert policies(a_platform(kubernetes="1.29")) == ()
 

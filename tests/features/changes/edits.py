@@ -393,6 +393,10 @@ def stop_reboots(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["rebootOnMigChange"] = False
 
 
+def give_unlabelled_nodes_a_file(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["defaultDevicePluginConfig"] = "a100-shared"
+
+
 def close_visible_devices(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["closeVisibleDevices"] = True
 
@@ -468,6 +472,18 @@ def change_units_per_container(platform: Platform) -> None:
 
 def bound_the_time_to_end(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"gracePeriod": "90s"}
+
+
+def only_warn(platform: Platform) -> None:
+    platform.cluster("dev")["admission"] = {"enforcement": "warn"}
+
+
+def only_warn_a_tenant(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["admission"] = {"enforcement": "warn"}
+
+
+def only_warn_in_a_namespace(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["admission"] = {"namespaces": {"training": "warn"}}
 
 
 def allow_several_shares(platform: Platform) -> None:
@@ -1275,6 +1291,7 @@ CASES = (
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(give_unlabelled_nodes_a_file, PLUGIN_RESTART, cluster("prod")),
     Case(close_visible_devices, PLUGIN_RESTART, cluster("prod")),
     Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
     Case(reach_a_service_at_the_nodes, ADMISSION, workload("embeddings")),
@@ -1302,6 +1319,9 @@ CASES = (
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
     Case(bound_the_time_to_end, ADMISSION, tenant("training")),
+    Case(only_warn, ADMISSION, cluster("dev")),
+    Case(only_warn_a_tenant, ADMISSION, tenant("training")),
+    Case(only_warn_in_a_namespace, ADMISSION, tenant("training")),
     Case(take_namespaces_by_label, ADMISSION, tenant("agents")),
     Case(bound_a_class, QUOTA, tenant("model-services")),
     Case(give_containers_defaults, ADMISSION, tenant("training")),

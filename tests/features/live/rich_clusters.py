@@ -180,6 +180,7 @@ def _admission(rng: random.Random, cluster: Spec) -> None:
     _maybe(
         rng,
         found,
+        enforcement=lambda: rng.choice(("deny", "warn")),
         gracePeriod=lambda: rng.choice(("none", "5m", "45s")),
         without=lambda: rng.sample(["tolerations-within-pools", "cordoned-nodes-stay-empty", "no-nri-annotations"], 2),
     )

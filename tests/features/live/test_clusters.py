@@ -196,6 +196,7 @@ BY_OWNER: dict[str, Any] = {"install": "external", "version": "v26.7.0"}
         {"gpuOperator": HELM, "monitoring": {"collect": "basic"}},
         {"gpuOperator": HELM, "admission": {"gracePeriod": "5m", "without": ["cordoned-nodes-stay-empty"]}},
         {"gpuOperator": HELM, "admission": {"gracePeriod": "none"}},
+        {"gpuOperator": HELM, "admission": {"enforcement": "warn"}},
     ],
     ids=lambda spec: ",".join(f"{key}" for key in spec),
 )
@@ -268,6 +269,7 @@ def test_the_operator_of_others_stays_theirs_and_keeps_its_settings() -> None:
             "driver": {"version": "570.195.03"},
             "rebootOnMigChange": True,
         },
+        "admission": {"enforcement": "warn"},
     }
 
 
@@ -342,6 +344,14 @@ def test_values_of_a_chart_alone_say_what_the_operator_is_told() -> None:
     }
 
 
+@pytest.mark.parametrize(("version", "admission"), [("v1.30.2", {"enforcement": "warn"}), ("v1.29.9", None)])
+def test_work_that_no_rule_has_judged_is_warned_of_at_first(version: str, admission: object) -> None:
+    """Before 1.30 there are no policies that could warn."""
+    node = NODE.replace("v1.34", version.rpartition(".")[0])
+
+    assert a_spec(f"{node}---{POLICY}").get("admission") == admission
+
+
 def test_what_the_dump_does_not_tell_is_assumed_and_said() -> None:
     found = read(a_dump("{apiVersion: v1, kind: Namespace, metadata: {name: a}}"), "prod")
 
@@ -353,6 +363,7 @@ def test_what_the_dump_does_not_tell_is_assumed_and_said() -> None:
     assert draft.spec == {
         "kubernetes": newest_kubernetes(),
         "gpuOperator": {"install": "external", "version": newest_release()},
+        "admission": {"enforcement": "warn"},
     }
     assert draft.remarks == (
         f"which version of Kubernetes runs is not in the dump; {newest_kubernetes()} is assumed",

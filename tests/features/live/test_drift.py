@@ -140,7 +140,7 @@ OLD_CONFIG = "gpuplan-mig-parted-00000000"
 
 
 def test_an_old_configuration_that_something_names_is_kept() -> None:
-    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "x"}}
+    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "cluster-policy"}}
     naming = {**policy, "spec": {"migManager": {"config": {"name": OLD_CONFIG}}}}
 
     assert drifts([*synced(example("prod")), an_old_config(OLD_CONFIG), naming]) == ()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from itertools import chain
-from operator import getitem
 from typing import Any
 
 import pytest
@@ -14,12 +11,18 @@ import pytest
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.manifests import identity_of
 from gpuplan.features.live.drifting.foreign import opponents
-from tests.features.live.dumps import Body, compared, dump_of, example, nodes, synced
-
-
-def an_object(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Body:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+from tests.features.live.dumps import (
+    KINDS,
+    Body,
+    an_object,
+    compared,
+    dump_of,
+    example,
+    find,
+    kueues_configuration,
+    nodes,
+    synced,
+)
 
 
 def a_quota(name: str, namespace: str, **hard: str) -> Body:
@@ -53,8 +56,37 @@ def a_role(name: str, verb: str) -> Body:
 
 ANNA = {"kind": "User", "name": "anna"}
 
+
+def a_limit(kind: str, field: str, **amounts: str) -> Body:
+    limits = [{"type": kind, field: amounts}]
+    return an_object("v1", "LimitRange", "theirs", "research", spec={"limits": limits})
+
+
+def a_class(**rest: Any) -> Body:
+    return an_object("scheduling.k8s.io/v1", "PriorityClass", "theirs", value=5, **rest)
+
+
+def a_queue_of(api_version: str = "kueue.x-k8s.io/v1beta2", kind: str = "ClusterQueue", **spec: Any) -> Body:
+    return an_object(api_version, kind, "theirs", spec=spec)
+
+
+def a_group(flavor: str) -> Mapping[str, Any]:
+    resources = [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]
+    return {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": flavor, "resources": resources}]}
+
+
+def a_node(name: str, **labels: str) -> Body:
+    node = an_object("v1", "Node", name, status={"capacity": {"nvidia.com/gpu": "8"}})
+    return {**node, "metadata": {"name": name, "labels": {"nvidia.com/gpu.present": "true", **labels}}}
+
+
+GPU = "nvidia.com/gpu"
+LACKING = (
+    "ConfigMap `kueue-manager-config` in namespace `kueue-system` lacks `batch/job`, which Workloads of kind Job need"
+)
+
 AGAINST = {
-    "a second quota of GPUs": (
+    "a quota of GPUs that is tighter": (
         [a_quota("old", "research", **{"requests.nvidia.com/mig-1g.10gb": "1"})],
         "ResourceQuota `old` in namespace `research` caps `requests.nvidia.com/mig-1g.10gb` beside gpuplan's quota",
     ),
@@ -75,6 +107,45 @@ AGAINST = {
         [a_local_queue("research", "theirs")],
         "LocalQueue `theirs` in namespace `research` leads to a ClusterQueue that is not gpuplan's",
     ),
+    "a limit that gives GPUs": (
+        [a_limit("Container", "default", **{GPU: "1"})],
+        "LimitRange `theirs` in namespace `research` gives GPUs to containers that ask for none",
+    ),
+    "a limit that refuses pods": (
+        [a_limit("Pod", "max", **{GPU: "4"})],
+        "LimitRange `theirs` in namespace `research` refuses pods that ask for none",
+    ),
+    "a class for everybody": (
+        [a_class(globalDefault=True)],
+        "PriorityClass `theirs` is the class of all pods that name none",
+    ),
+    "a queue in our cohort": (
+        [a_queue_of(cohortName="gpuplan")],
+        "ClusterQueue `theirs` is below Cohort `gpuplan`, which is gpuplan's",
+    ),
+    "a queue in our cohort, as it was called": (
+        [a_queue_of("kueue.x-k8s.io/v1beta1", cohort="gpuplan")],
+        "ClusterQueue `theirs` is below Cohort `gpuplan`, which is gpuplan's",
+    ),
+    "a cohort below ours": (
+        [a_queue_of(kind="Cohort", parentName="gpuplan")],
+        "Cohort `theirs` is below Cohort `gpuplan`, which is gpuplan's",
+    ),
+    "a queue with our flavor": (
+        [a_queue_of(resourceGroups=[a_group("theirs"), a_group("a100-mixed")])],
+        "ClusterQueue `theirs` hands out flavor `a100-mixed`, which is a pool's",
+    ),
+    "kinds that Kueue does not know": ([kueues_configuration(["pod", "deployment"])], LACKING),
+    "kinds that nobody has yet": (
+        [kueues_configuration(["batch/job", "deployment"])],
+        "ConfigMap `kueue-manager-config` in namespace `kueue-system` lacks `pod`, which gpuplan's Configuration has",
+    ),
+    "Kueue suspends everything": (
+        [kueues_configuration(KINDS, manageJobsWithoutQueueName=True)],
+        "ConfigMap `kueue-manager-config` in namespace `kueue-system` has Kueue suspend work that names no queue",
+    ),
+    "a node in no pool": ([a_node("new-1")], "1 node with GPUs is in no pool"),
+    "nodes in no pool": ([a_node("new-1"), a_node("new-2")], "2 nodes with GPUs are in no pool"),
     "the right to write quotas": (
         [a_role("quotas", "patch"), a_binding("research", "quotas", ANNA)],
         "RoleBinding `theirs` in namespace `research` lets others write quotas of tenant `research`",
@@ -91,6 +162,22 @@ BESIDE = {
         a_quota("theirs", "research", **{"limits.nvidia.com/gpu": "1", "nvidia.com/gpu": "1"})
     ],
     "a quota of GPUs elsewhere": [a_quota("theirs", "kube-system", **{"requests.nvidia.com/gpu": "1"})],
+    "a limit of CPU": [a_limit("Container", "default", cpu="1")],
+    "a limit that gives no GPUs": [
+        an_object(
+            "v1",
+            "LimitRange",
+            "theirs",
+            "research",
+            spec={"limits": [{"type": "Container", "default": {GPU: "0"}, "max": {GPU: "1"}}]},
+        )
+    ],
+    "a class for those that name it": [a_class()],
+    "a queue in another cohort": [a_queue_of(cohortName="theirs", resourceGroups=[a_group("theirs")])],
+    "a cohort of others": [a_queue_of(kind="Cohort", parentName="theirs")],
+    "kinds that Kueue knows": [kueues_configuration(KINDS, manageJobsWithoutQueueName=False)],
+    "a node without GPUs": [{**a_node("cpu-1"), "metadata": {"name": "cpu-1"}, "status": {}}],
+    "a node for virtual machines": [a_node("vm-1", **{"nvidia.com/gpu.workload.config": "vm-passthrough"})],
     "a rule with other labels": [a_rule({"nvidia.com/rdma": "true"})],
     "a queue for others": [a_queue({"matchLabels": {"team": "web"}})],
     "a queue for nobody": [a_queue(None)],
@@ -112,40 +199,37 @@ def test_what_acts_against_the_policies_is_found(name: str) -> None:
     assert [(item.code, item.finding.message) for item in opposing(objects)] == [("GPU816", message)]
 
 
+WARNINGS = {
+    "a class for everybody",
+    "a node in no pool",
+    "a queue for a tenant",
+    "a queue for everybody",
+    "a way around the queue",
+    "kinds that nobody has yet",
+    "all rights",
+    "nodes in no pool",
+    "the right to write quotas",
+    "Kueue suspends everything",
+}
+
+
+def test_what_stops_work_or_takes_something_away_is_an_error() -> None:
+    lenient = {name for name, (objects, _) in AGAINST.items() if not any(item.is_error for item in opposing(objects))}
+
+    assert lenient == WARNINGS
+
+
+def test_a_second_quota_that_is_no_tighter_is_a_warning() -> None:
+    ours = find(synced(example("prod")), "ResourceQuota", "gpuplan", "research")
+    key = next(key for key in ours["spec"]["hard"] if "nvidia.com" in key)
+    for amount, is_error in ((str(int(ours["spec"]["hard"][key]) - 1), True), (ours["spec"]["hard"][key], False)):
+        [found] = compared([a_quota("old", "research", **{key: amount}), ours]).opponents
+        assert found.is_error == is_error
+
+
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_does_not_is_theirs(name: str) -> None:
     assert opposing(BESIDE[name]) == []
-
-
-ADDED = [
-    ("ResourceQuota", ("spec", "scopes"), ["BestEffort"]),
-    ("ResourceQuota", ("spec", "scopeSelector"), {"matchExpressions": [{"scopeName": "BestEffort"}]}),
-    ("ValidatingAdmissionPolicy", ("spec", "matchConditions"), [{"name": "never", "expression": "false"}]),
-    ("PriorityClass", ("globalDefault",), True),
-    ("Namespace", ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"), "v1.20"),
-    ("ClusterQueue", ("spec", "stopPolicy"), "HoldAndDrain"),
-    ("LocalQueue", ("spec", "stopPolicy"), "Hold"),
-]
-
-
-@pytest.mark.parametrize(("kind", "route", "value"), ADDED)
-def test_a_field_that_takes_one_of_our_objects_out_of_force_is_found(
-    kind: str, route: tuple[str, ...], value: object
-) -> None:
-    *above, field = route
-    bodies = [body for body in synced(example("prod")) if body["kind"] == kind]
-    body = next(body for body in bodies if field not in reduce(getitem, above, body))
-    live = copy.deepcopy(body)
-    part = live
-    for step in above:
-        part = part[step]
-    part[field] = value
-
-    [found] = compared([live]).opponents
-
-    assert found.code == "GPU816"
-    assert found.finding.at.path[-len(route) :] == route
-    assert compared([body]).opponents == ()
 
 
 def test_five_hundred_objects_of_others_give_no_line() -> None:

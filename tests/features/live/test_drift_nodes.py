@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.features.live.drifting import Differs, Drift, NextSync, compare_with
 from tests.features.live.dumps import Body, compared, dump_of, example, find, nodes
 
 MIXED = "gpu-a100-mixed-1"
+SHARED = "gpu-a100-shared-1"
+A100 = "NVIDIA-A100-SXM4-80GB"
 
 
 def drifts(bodies: list[Body]) -> tuple[Drift, ...]:
@@ -53,7 +59,7 @@ def test_a_label_that_is_gone() -> None:
 
 def test_a_taint_that_is_gone() -> None:
     bodies = nodes(example("prod"))
-    find(bodies, "Node", "gpu-a100-production-1")["spec"]["taints"] = [{"key": "theirs", "effect": "NoExecute"}]
+    find(bodies, "Node", "gpu-a100-production-1")["spec"]["taints"] = [{"key": "theirs", "effect": "PreferNoSchedule"}]
 
     found = one(bodies)
 
@@ -79,12 +85,98 @@ def test_another_board() -> None:
     assert lines(found) == {"Pool a100-mixed spec.gpu"}
 
 
-def test_the_label_of_a_board_that_is_shared_is_that_of_the_board() -> None:
+@pytest.mark.parametrize(
+    ("node", "key", "value", "written"),
+    [
+        (MIXED, "nvidia.com/gpu.product", f"{A100}-SHARED", A100),
+        (MIXED, "nvidia.com/gpu.product", f"{A100}-MIG-1g.10gb", A100),
+        (MIXED, "nvidia.com/gpu.replicas", "4", "1"),
+        (MIXED, "nvidia.com/mig-3g.40gb.replicas", "2", "1"),
+        (SHARED, "nvidia.com/gpu.replicas", "1", "3"),
+        (SHARED, "nvidia.com/gpu.sharing-strategy", "mps", "time-slicing"),
+        (SHARED, "nvidia.com/gpu.product", f"{A100}-SHARED", A100),
+    ],
+)
+def test_labels_tell_how_gpus_are_shared_and_divided(node: str, key: str, value: str, written: str) -> None:
+    bodies = nodes(example("prod"))
+    labels = find(bodies, "Node", node)["metadata"]["labels"]
+    labels[key] = value
+
+    found = one(bodies)
+
+    assert (found.path, found.live, found.written) == (f'metadata.labels["{key}"]', value, written)
+    assert any(line.endswith("spec.sharing") or "spec.sharing." in line for line in lines(found))
+    assert found.note == "the device plugin shares or divides the GPUs otherwise"
+    del labels[key]  # as before feature discovery runs
+    assert drifts(bodies) == ()
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_what_is_not_shared_has_one_replica_or_none(value: str) -> None:
+    bodies = nodes(example("prod"))
+    find(bodies, "Node", MIXED)["metadata"]["labels"]["nvidia.com/gpu.replicas"] = value
+
+    assert drifts(bodies) == ()
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+def test_a_taint_that_pods_of_the_pool_do_not_tolerate(effect: str) -> None:
+    bodies = nodes(example("prod"))
+    find(bodies, "Node", MIXED)["spec"]["taints"].append({"key": "theirs", "value": "x", "effect": effect})
+
+    found = one(bodies)
+
+    assert (found.path, found.live, found.is_written) == ("spec.taints", f"theirs=x:{effect}", False)
+    assert found.note == "pods of pool `a100-mixed` do not tolerate it"
+    assert found.next_sync is NextSync.NOTHING
+
+
+@pytest.mark.parametrize(
+    "taint",
+    [
+        {"key": "theirs", "effect": "PreferNoSchedule"},
+        {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+    ],
+)
+def test_taints_that_pass_or_keep_nobody_off(taint: dict[str, str]) -> None:
+    bodies = nodes(example("prod"))
+    find(bodies, "Node", MIXED)["spec"]["taints"].append(taint)
+
+    assert drifts(bodies) == ()
+
+
+def test_pods_tolerate_the_taint_of_gke_itself() -> None:
+    plan = example("prod")
+    plan = replace(plan, pools=tuple(pool._replace(taints=()) for pool in plan.pools))
+    bodies = nodes(plan)
+    node = find(bodies, "Node", MIXED)
+    node["spec"]["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+
+    assert [found.path for found in compare_with(plan, dump_of(bodies)).drifts] == ["spec.taints"]
+    node["metadata"]["labels"]["cloud.google.com/gke-accelerator"] = "nvidia-tesla-a100"
+    assert compare_with(plan, dump_of(bodies)).drifts == ()
+
+
+@pytest.mark.parametrize("operand", ["device-plugin", "operands", "gpu-feature-discovery", "mig-manager", "driver"])
+def test_an_operand_that_a_label_switches_off(operand: str) -> None:
     bodies = nodes(example("prod"))
     labels = find(bodies, "Node", MIXED)["metadata"]["labels"]
-    for ending in ("-SHARED", "-MIG-1g.10gb"):
-        labels["nvidia.com/gpu.product"] = f"NVIDIA-A100-SXM4-80GB{ending}"
-        assert drifts(bodies) == ()
+    labels[f"nvidia.com/gpu.deploy.{operand}"] = "false"
+
+    found = one(bodies)
+
+    assert (found.path, found.live) == (f'metadata.labels["nvidia.com/gpu.deploy.{operand}"]', "false")
+    assert found.note
+    labels[f"nvidia.com/gpu.deploy.{operand}"] = "paused-for-mig-change"
+    assert drifts(bodies) == ()
+
+
+def test_an_operand_that_the_pool_does_not_need() -> None:
+    bodies = nodes(example("prod"))
+    find(bodies, "Node", MIXED)["metadata"]["labels"]["nvidia.com/gpu.deploy.sandbox-device-plugin"] = "false"
+
+    assert drifts(bodies) == ()
 
 
 def test_a_node_that_was_not_divided() -> None:

@@ -138,3 +138,51 @@ def test_json_beyond_what_a_policy_may_be_is_read() -> None:
     dump, found = read_dump({"nodes.json": a_list(*nodes)})
     assert len(dump.objects) == 100_000
     assert found == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Warning: v1 ComponentStatus is deprecated in v1.19+",
+        "W1130 15:08:12.123456   12345 warnings.go:70] unknown field",
+        "Error from server (Forbidden): secrets is forbidden",
+        'error: the server doesn\'t have a resource type "clusterpolicies"',
+    ],
+)
+def test_a_line_of_stderr_in_a_file_is_named(line: str) -> None:
+    _, (found,) = read_dump({"nodes.json": f"{line}\n".encode() + a_list(NODE)})
+
+    assert (found.code, found.is_error) == ("GPU818", True)
+    assert found.finding.message == f"nodes.json has a line that kubectl wrote to stderr: `{line}`"
+    assert found.finding.help == "run the command again without `2>&1`, or delete line 1"
+
+
+def test_a_line_that_kubectl_printed_is_no_line_of_stderr() -> None:
+    body = {**NODE, "metadata": {"name": "a", "annotations": {"note": "Warning: hot"}}}
+    assert read_dump({"nodes.json": a_list(body)})[1] == ()
+
+
+def namespace(uid: str, name: str = "kube-system") -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": uid}}
+
+
+def test_two_clusters_in_one_dump_are_an_error() -> None:
+    _, (found,) = read_dump({"a.json": a_list(namespace("1")), "b.json": a_list(namespace("2"))})
+
+    assert (found.code, found.is_error, found.finding.message) == ("GPU819", True, "the dump is of two clusters")
+    assert found.finding.at.locate().file.path == "b.json"
+
+
+@pytest.mark.parametrize("others", [[namespace("1")], [namespace("2", "team")], [{**namespace(""), "spec": {}}]])
+def test_one_cluster_in_two_files_is_none(others: list[dict[str, object]]) -> None:
+    _, found = read_dump({"a.json": a_list(namespace("1"), namespace("1", "team")), "b.json": a_list(*others)})
+    assert [item.code for item in found if item.is_error] == []
+
+
+def test_an_object_of_another_cluster_is_told_by_its_uid() -> None:
+    nodes = [{**NODE, "metadata": {"name": "a", "uid": uid, "labels": {"zone": uid}}} for uid in ("1", "2")]
+
+    _, (found,) = read_dump({"a.json": a_list(nodes[0]), "b.json": a_list(nodes[1])})
+
+    assert found.code == "GPU819"
+    assert "another cluster has the name, too" in found.finding.notes[0]

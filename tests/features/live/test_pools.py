@@ -135,7 +135,8 @@ def test_nodes_of_a_managed_service_are_chosen_by_the_label_of_their_node_pool(l
 
 @pytest.mark.parametrize("product", [f"{A100}-SHARED", f"{A100}-MIG-1g.10gb", f"{A100}-MIG-1g.10gb-SHARED"])
 def test_what_sharing_adds_to_a_product_is_not_its_model(product: str) -> None:
-    assert draft(read(node("a", product)), "Pool").spec["gpu"] == "A100-80GB"
+    labels = {"nvidia.com/mig.config": "all-1g.10gb"} if "MIG" in product else {}
+    assert draft(read(node("a", product, labels=labels)), "Pool").spec["gpu"] == "A100-80GB"
 
 
 def test_a_model_that_the_catalog_lacks_is_described_by_its_nodes() -> None:
@@ -159,13 +160,17 @@ def test_a_model_that_the_catalog_lacks_is_described_by_its_nodes() -> None:
 
 
 def test_a_model_without_a_pci_id_says_what_to_add() -> None:
-    found = read(node("a", "NVIDIA-GeForce-RTX-3090", 4, labels={"nvidia.com/gpu.memory": "24576"}))
+    labels = {"nvidia.com/gpu.memory": "24576"}
+    labels |= {"nvidia.com/gpu.compute.major": "12", "nvidia.com/gpu.compute.minor": "1"}
 
-    [(code, _, message)] = told(found)
-    assert code == "GPU810"
-    assert "do not say all of its GPU model" in message
-    assert "lspci -nn -d 10de:" in found.diagnostics[0].finding.help
+    found = read(node("a", "NVIDIA-RTX-Unheard-Of", 4, labels=labels))
+
+    [(code, severity, message)] = told(found)
+    assert (code, severity) == ("GPU810", "note")
+    assert message == "nothing says the PCI id of the board of node `a`, which the catalog lacks"
+    assert 'add `pci: ["10de:2230"]` to the `spec`' in found.diagnostics[0].finding.help
     assert draft(found, "Gpu").remarks == (message,)
+    assert draft(found, "Pool").spec["nodes"]["gpusPerNode"] == 4
 
 
 def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:
@@ -173,6 +178,53 @@ def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:
 
     assert found.drafts == ()
     assert [code for code, _, _ in told(found)] == ["GPU810"]
+
+
+# --- Partitions that nothing explains ----------------------------------------------------------------------------
+
+H100 = "NVIDIA-H100-80GB-HBM3"
+
+
+@pytest.mark.parametrize(
+    ("product", "labels", "published", "pools"),
+    [
+        pytest.param(H100, {"state": "success"}, {"mig-1g.10gb": 32, "mig-3g.40gb": 8}, 1, id="they publish them"),
+        pytest.param(f"{H100}-MIG-1g.10gb", {"strategy": "single"}, {"gpu": 56}, 1, id="they publish them as GPUs"),
+        pytest.param(H100, {"state": "failed"}, {"mig-1g.10gb": 56}, 1, id="failed, and still has the old ones"),
+        pytest.param(H100, {"state": "pending"}, {}, 0, id="pending"),
+        pytest.param(H100, {"state": "failed"}, {}, 0, id="failed"),
+        pytest.param(H100, {"state": "failed"}, {"gpu": 8}, 0, id="whole for now"),
+        pytest.param(H100, {"state": "success"}, {"mig-1g.10gb": 13}, 0, id="not alike on all GPUs"),
+        pytest.param("NVIDIA-RTX-PRO-9000", {"state": "success"}, {"mig-1g.24gb": 8}, 0, id="a model of nobody"),
+    ],
+)
+def test_nodes_with_an_entry_of_no_file_are_never_whole_gpus(
+    product: str, labels: dict[str, str], published: dict[str, int], pools: int
+) -> None:
+    entry = {"nvidia.com/mig.config": "acme", "nvidia.com/gpu.memory": "98304", **_CAPABLE}
+    entry |= {f"nvidia.com/mig.config.{key}" if key == "state" else f"nvidia.com/mig.{key}": value
+              for key, value in labels.items()}  # fmt: skip
+    resources = {f"nvidia.com/{name}": str(number) for name, number in published.items()}
+
+    found = read(node("a", product, 56 if "MIG" in product else 8, labels=entry, published=resources))
+
+    drafts = [item for item in found.drafts if item.kind == "Pool"]
+    assert len(drafts) == pools
+    assert all("mig" in item.spec["sharing"] for item in drafts)
+    assert [item.spec["configName"] for item in found.drafts if item.kind == "MigLayout"] == ["acme"] * pools
+    assert any("`acme`" in message for _, _, message in told(found))
+
+
+_CAPABLE = {"nvidia.com/gpu.compute.major": "12", "nvidia.com/gpu.compute.minor": "0"}
+
+
+def test_whole_gpus_with_an_entry_that_switches_partitions_off_are_a_pool() -> None:
+    labels = {"nvidia.com/mig.config": "all-disabled"}
+
+    found = read(node("a", H100, labels=labels, published={"nvidia.com/gpu": "8"}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert told(found) == []
 
 
 # --- Schedulers --------------------------------------------------------------------------------------------------
@@ -212,7 +264,8 @@ def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
     found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, queue)
 
     left, right = (item.spec for item in found.drafts)
-    assert left["names"] == {"resourceFlavor": "a100"}
+    assert [item.name for item in found.drafts] == ["a100", "a100-sxm4-80gb"]
+    assert "names" not in left
     assert "names" not in right
 
 
@@ -379,15 +432,15 @@ def test_what_nodes_publish_stands_for_an_entry_that_no_file_has() -> None:
     assert [code for code, _, _ in told(found)] == ["GPU808"]
 
 
-def test_one_name_for_two_models_keeps_it_for_most_nodes() -> None:
+def test_one_name_for_two_models_stays() -> None:
     label = {"nvidia.com/mig.config": "all-1g.10gb"}
 
     found = read(node("a", labels=label), node("b", labels=label), node("c", "NVIDIA-A100-SXM4-40GB", labels=label))
 
     layouts = {item.spec["gpu"]: item.spec for item in found.drafts if item.kind == "MigLayout"}
     assert layouts["A100-80GB"]["configName"] == "all-1g.10gb"
-    assert "configName" not in layouts["A100-40GB"]
-    assert [code for code, _, _ in told(found)] == ["GPU808"]
+    assert layouts["A100-40GB"]["configName"] == "all-1g.10gb"
+    assert told(found) == []
 
 
 def test_mig_devices_that_are_published_as_gpus_are_counted_back() -> None:
@@ -425,7 +478,7 @@ def test_mig_devices_without_a_label_and_without_an_entry_are_what_each_gpu_has(
 def test_mig_devices_that_are_not_alike_on_all_gpus_are_told() -> None:
     found = read(node("a", published={"nvidia.com/mig-3g.40gb": "7"}))
 
-    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert found.drafts == ()
     assert ("GPU808", "warning", UNLABELLED) in told(found)
 
 
@@ -464,7 +517,7 @@ def test_nodes_without_a_label_have_the_default_file() -> None:
     pool = draft(read(node("a", "Tesla-T4", 1), config_map("plugin", {"any": SHARED}), settings), "Pool")
 
     assert pool.spec["sharing"]["timeSlicing"]["replicas"] == 4
-    assert "names" not in pool.spec
+    assert pool.spec["names"] == {"devicePluginConfig": "any"}
 
 
 def test_what_the_device_plugin_ignores_is_told() -> None:
@@ -514,8 +567,8 @@ def test_one_file_divides_whole_gpus_and_mig_devices() -> None:
         "failRequestsGreaterThanOne": False,
     }
     assert whole.spec["sharing"]["timeSlicing"]["replicas"] == 8
-    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "warning"), ("GPU809", "note")]
-    assert "names" not in whole.spec
+    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "note")]
+    assert whole.spec["names"] == mig.spec["names"] == {"devicePluginConfig": "a100"}
 
 
 @pytest.mark.parametrize("rename", [True, False])

@@ -55,10 +55,14 @@ spec:
 """
 
 
+WARNED = {"admission": {"enforcement": "warn"}}
+"""The cluster of the tests refuses, and no rule has judged a team that is no tenant yet."""
+
+
 def test_a_namespace_with_a_quota_on_gpus_is_a_tenant_of_its_name() -> None:
     found = imported(a_platform(pool("a")), A_QUOTA)
     assert specs(found) == {
-        "vision": {"namespaces": ["vision"], "quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 4}]}
+        "vision": {"namespaces": ["vision"], "quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 4}], **WARNED}
     }
     assert found.drafts[0].sources == ("ResourceQuota `gpus` in namespace `vision` (dump.yaml)",)
     assert found.diagnostics == ()
@@ -151,6 +155,7 @@ def test_a_quota_of_one_class_is_a_limit_of_it() -> None:
             "namespaces": ["vision"],
             "priorityClasses": ["urgent", "late"],
             "quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 4, "classLimits": {"urgent": 1}}],
+            **WARNED,
         }
     }
 
@@ -459,6 +464,7 @@ spec:
     - {pool: c, guaranteed: 20, split: {x: 20, y: 0}, classLimits: {late: 7}}
   members: [ml, {user: ann, role: admin}, {group: ops, clusterRole: gpu-runner}]
   allow: {podSecurity: restricted, unitsPerContainer: 2, gracePeriod: 90s}
+  admission: {namespaces: {x: warn}}
   containers: {cpu: {limit: "2", request: 500m, maxRatio: 4}, memory: {limit: 4Gi}}
 ---
 apiVersion: gpuplan.dev/v1
@@ -481,12 +487,14 @@ spec:
     - {pool: a, guaranteed: 3, limit: none}
     - {pool: c, guaranteed: 1, limit: none, classLimits: {urgent: 2}}
   priorityClasses: [urgent]
+  admission: {enforcement: warn}
 ---
 apiVersion: gpuplan.dev/v1
 kind: Tenant
 metadata: {name: labelled}
 spec:
   labelledNamespaces: true
+  admission: {enforcement: warn}
   quotas:
     - {pool: b, guaranteed: 3}
 """
@@ -504,6 +512,7 @@ def test_splits_classes_and_labelled_namespaces_are_written_again(tmp_path: Path
         ],
         "members": ["ml", {"group": "ops", "clusterRole": "gpu-runner"}, {"user": "ann", "role": "admin"}],
         "allow": {"podSecurity": "restricted", "unitsPerContainer": 2, "gracePeriod": "90s"},
+        "admission": {"namespaces": {"x": "warn"}},
         "containers": {"cpu": {"request": "500m", "limit": "2", "maxRatio": 4}, "memory": {"limit": "4Gi"}},
     }
 
@@ -540,6 +549,7 @@ def test_a_project_is_a_namespace_of_a_tenant() -> None:
             ],
             "surplus": {"weight": 3, "rank": 3},
             "timeLimits": {"workspaces": {"run": "90m"}},
+            **WARNED,
         }
     }
     assert found.drafts[0].sources == ("project `vision` (0.json)",)

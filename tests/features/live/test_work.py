@@ -20,7 +20,7 @@ from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.features.live.drafts import Found
 from gpuplan.features.live.dump import read_dump
-from gpuplan.features.live.work import read
+from gpuplan.features.live.work import read, warned
 from gpuplan.features.live.work.pods import KINDS
 from tests.laws.properties.work import platforms
 from tests.plans import SEPARATOR, a_cluster, a_plan
@@ -324,6 +324,39 @@ def test_selector_that_no_node_will_match_is_a_warning() -> None:
     found = imported(a_plan(PLATFORM), [a_deployment(nodeSelector={**WHOLE, "nvidia.com/mig.config": "all-1g.10gb"})])
     assert told(found).severity is Severity.WARNING
     assert "nvidia.com/mig.config: all-1g.10gb" in told(found).finding.notes[0]
+
+
+def warning(text: str) -> Plan:
+    return a_plan(
+        a_cluster("kind: kubernetes").replace("spec:\n", "spec:\n  admission: {enforcement: warn}\n", 1) + text
+    )
+
+
+def test_pods_that_admission_will_refuse_go_on_for_now() -> None:
+    found = told(imported(warning(PLATFORM), [a_deployment()]))
+    assert found.finding.message == (
+        "Deployment `serve` in namespace `lab` is warned of now, and will be refused once `enforcement` is `deny`"
+    )
+    assert found.finding.notes[0].startswith("admission will refuse pods of Deployment `serve`: ")
+    assert found.severity is Severity.WARNING
+
+
+def test_what_no_node_matches_stops_whatever_admission_does() -> None:
+    odd = a_deployment(nodeSelector={"nvidia.com/mig.config": "all-1g.10gb"})
+    assert told(imported(warning(PLATFORM), [odd])).finding.message.endswith("will not start again as it is")
+
+
+def test_a_class_of_no_policy_is_for_admission_to_refuse() -> None:
+    work = a_deployment(nodeSelector=WHOLE, priorityClassName="of-others")
+    assert told(imported(warning(PLATFORM), [work])).finding.message.endswith("once `enforcement` is `deny`")
+    assert told(imported(a_plan(PLATFORM), [work])).finding.message.endswith("will not start again as it is")
+
+
+def test_drift_names_work_that_is_only_warned_of() -> None:
+    dump = read_dump({"dump.yaml": SEPARATOR.join(map(to_yaml, [a_deployment()])).encode()})[0]
+    [found] = warned(dump, warning(PLATFORM))
+    assert found.finding.message.startswith("Deployment `serve` in namespace `lab` is warned of now")
+    assert [*warned(dump, a_plan(PLATFORM))] == []
 
 
 def test_pods_that_admission_refuses_are_a_warning() -> None:

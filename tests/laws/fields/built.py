@@ -24,7 +24,7 @@ from gpuplan.terminal.text import PLAIN
 from tests.features.live.round_trip import NODES, is_dumped, nodes_of
 from tests.laws.tracing.policies import Policies
 
-NOTHING_COMPARED = Comparison((), (), (), (), 0)
+NOTHING_COMPARED = Comparison((), (), (), (), (), 0)
 
 
 class Built:
@@ -73,7 +73,7 @@ class Built:
         """
         plan, live = self.plans[cluster], read_dump(dump)[0]
         compared = compare(planned(plan, Path()).shown_by(live), live, plan.cluster.spec.kubernetes)
-        nodes = [(one.name, one.route, one.written, one.live, one.note) for one in compare_nodes(plan, live)]
+        nodes = [(one.title, one.route, one.written, one.live, one.note) for one in compare_nodes(plan, live)]
         return compared, nodes
 
     @cache  # noqa: B019 - few live, and as long as what they print

@@ -78,6 +78,12 @@ def _choice(plan: Plan, field: str) -> Links:
 def _operands(plan: Plan) -> Routes:
     yield ("migManager", "config", "name"), _digest(plan, "mig_parted")
     yield ("devicePlugin", "config", "name"), _digest(plan, "device_plugin")
+    default = plan.cluster.gpu_operator.spec.default_device_plugin_config
+    default_links = copied if default else chosen
+    yield (
+        ("devicePlugin", "config", "default"),
+        default_links(plan.cluster.gpu_operator.at / "defaultDevicePluginConfig"),
+    )
     yield ("devicePlugin", "enabled"), chosen(*(pool.at / "allocation" for pool in plan.pools))
     if monitoring := plan.cluster.monitoring:
         exporter = ("dcgmExporter", "serviceMonitor")

@@ -63,11 +63,12 @@ def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Return the settings that follow from the plan, and those of the DCGM exporter if the cluster is watched.
 
     The CRD allows no default layout but `all-disabled` and none: which one a node gets is its label's business. The
-    device plugin has no default, which would reach every node that has no label.
+    device plugin has a default only if the policy keeps one: it reaches every node that has no label.
     """
+    default = plan.cluster.gpu_operator.spec.default_device_plugin_config or ""
     operands: dict[str, Any] = {
         "migManager": {"config": {"name": names.mig_parted, "default": ALL_DISABLED}},
-        "devicePlugin": {"config": {"name": names.device_plugin, "default": ""}},
+        "devicePlugin": {"config": {"name": names.device_plugin, "default": default}},
     }
     if uses_claims(plan):
         operands["devicePlugin"]["enabled"] = False

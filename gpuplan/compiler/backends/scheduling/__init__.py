@@ -9,7 +9,7 @@ Pods are judged, not the Deployments or Jobs that make them: a refusal shows in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -29,18 +29,24 @@ from gpuplan.compiler.admission.policies import (
 from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.manifests import Manifest, admission_binding
 from gpuplan.compiler.manifests.bodies import given, new_object
-from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied, ordered
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.grants import (
     GRANTS_POLICY,
+    NAME_LABEL,
     QUEUES_POLICY,
     RDMA_LABEL,
     SYSTEM_NAMESPACE,
+    enforcements,
     has_admission_policies,
+    place_of_enforcement,
+    whose_enforcement,
 )
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.compiler.planning.sources import admission_of, claims_of, frameworks_of, named, scheduler_of
 from gpuplan.compiler.planning.subjects import RESOURCES, about, every
+from gpuplan.compiler.policy.models import Enforcement
 
 _FOLDER: Final = Stage.SCHEDULING.value
 
@@ -58,20 +64,46 @@ def render(plan: Plan) -> Iterator[Manifest]:
         enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
         namespace = new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced)
         yield Manifest(_FOLDER, namespace, about=cluster, trace=trace, why=text_of("why-gpuplan-system"))
-        parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}
         for found in policies(plan):
             subjects, trace = _ABOUT.get(found.name, ()), partial(trace_policy, plan, found.name)
             yield Manifest(_FOLDER, found.body, about=(*cluster, *subjects), trace=trace, why=found.why)
-            if found.name in _NAMESPACES:
-                read, why = (parameters, text_of("why-nowhere")) if found.has_parameters else (None, found.why)
-                binding = admission_binding(found.name, found.name, _NAMESPACES[found.name], read)
-                trace = partial(_trace_binding, plan, found.name)
-                yield Manifest(_FOLDER, binding, about=cluster, trace=trace, why=why)
+            if found.name not in _NAMESPACES:
+                continue
+            modes = () if found.name in _SAME_EVERYWHERE else tuple(enforcements(plan))
+            parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE} if found.has_parameters else None
+            why = text_of("why-nowhere") if found.has_parameters else found.why
+            subjects = (*cluster, *(whose_enforcement(plan) if modes else ()))
+            for mode in modes or (None,):
+                warns = mode is Enforcement.WARN
+                name = f"{found.name}-{mode}" if warns and len(modes) > 1 else found.name
+                selector = {"matchExpressions": [*_NAMESPACES[found.name], *(_with(plan, mode) if mode else ())]}
+                binding = admission_binding(name, found.name, selector, parameters, warns=warns)
+                trace = partial(_trace_binding, plan, found.name, mode)
+                yield Manifest(_FOLDER, binding, about=subjects, trace=trace, why=why)
 
 
-_TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+def _with(plan: Plan, mode: Enforcement) -> Iterator[Mapping[str, Any]]:
+    """Yield what selects namespaces with an enforcement from those with a tenant's label, if there are others.
 
-_NOWHERE: Final = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+    Each namespace of a tenant is in the binding of one enforcement, by labels that nobody in it can change.
+    Requirements of a selector hold together. First come tenants with such namespaces, and then the names of their other
+    namespaces. A label of a tenant that no policy has is held to the cluster's enforcement.
+    """
+    by_mode = enforcements(plan)
+    if len(by_mode) == 1:
+        return
+    (others,) = (named for other, named in by_mode.items() if other is not mode)
+    own = by_mode[mode]
+    is_usual = mode is plan.cluster.spec.admission.enforcement
+    if tenants := sorted(others.keys() - own.keys() if is_usual else own):
+        yield {"key": TENANT_LABEL, "operator": "NotIn" if is_usual else "In", "values": tenants}
+    if names := sorted(name for tenant in own for name in others.get(tenant, ()) if name):
+        yield {"key": NAME_LABEL, "operator": "NotIn", "values": names}
+
+
+_TENANTS: Final = ({"key": TENANT_LABEL, "operator": "Exists"},)
+
+_NOWHERE: Final = ({"key": NAME_LABEL, "operator": "DoesNotExist"},)
 """The namespaces, namely none, of a binding that is there while no tenant has a namespace.
 
 A policy with parameters has it. An API server that finds no binding with parameters of a kind stops to read that kind,
@@ -86,18 +118,22 @@ _ABOUT: Final = {
 }
 """The documents that decide about a policy beside the cluster."""
 
-_NAMESPACES: Final[Mapping[str, Mapping[str, Any]]] = {
+_NAMESPACES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     GRANTS_POLICY: _NOWHERE,
     **dict.fromkeys(
         (CLAIMS_POLICY, DEVICES_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, JOBS_POLICY, PROJECTS_POLICY, RUNNING_POLICY),
         _TENANTS,
     ),
     NODE_FEATURES_POLICY: _TENANTS,
-    POD_SECURITY_POLICY: {
-        "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
-    },
+    POD_SECURITY_POLICY: (*_TENANTS, {"key": RDMA_LABEL, "operator": "Exists"}),
 }
-"""The namespaces that each policy holds in by its one binding. Others have a binding for each namespace."""
+"""The namespaces that each policy holds in, refusing or warning. Others have a binding for each namespace."""
+
+_SAME_EVERYWHERE: Final = (GRANTS_POLICY, NODE_FEATURES_POLICY)
+"""The policies with one binding here whatever is enforced, since one of them selects nothing.
+
+The other keeps tenants from labels of nodes, by which other tenants get their GPUs, and no work needs what it refuses.
+"""
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -137,12 +173,39 @@ def _trace_guarded(plan: Plan) -> Routes:
     yield (), admission_of(plan)
 
 
-def _trace_binding(plan: Plan, name: str) -> Routes:
-    """Yield what decides that the policy is there."""
+def _trace_binding(plan: Plan, policy: str, mode: Enforcement | None) -> Routes:
+    """Yield what decides that the policy is there, and where it holds if some namespaces have another ``mode``.
+
+    Of several places that give namespaces an enforcement, none alone decides that a binding has it.
+    """
     yield from _trace_guarded(plan)
-    if name == GRACE_POLICY:
+    if policy == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
-    elif name == CLAIMS_POLICY:
+    elif policy == CLAIMS_POLICY:
         yield (), claims_of(plan)
-    elif name not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
-        yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))
+    elif policy not in (*_ABOUT, POD_SECURITY_POLICY, NODE_FEATURES_POLICY):
+        yield (), (*scheduler_of(plan), *(frameworks_of(plan) if policy == FRAMEWORKS_POLICY else ()))
+    if mode is None:
+        return
+    by_mode, cluster = enforcements(plan), plan.cluster
+    is_divided, is_second = len(by_mode) > 1, mode is Enforcement.WARN
+    everything = {cluster.at / "admission" / "enforcement": None}
+    for other, spaces in by_mode.items():
+        owned = ((tenant, name) for tenant in plan.tenants for name in spaces.get(tenant.name, ()))
+        places = dict.fromkeys(place_of_enforcement(cluster, *each) for each in owned)
+        everything |= places
+        if len(places) == 1 and (is_second or other is mode):
+            yield () if is_divided and is_second else ("spec", "validationActions"), chosen(*places)
+    tenants = {tenant.name: tenant for tenant in plan.tenants}
+    owners = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
+    for index, expression in enumerate(_with(plan, mode), start=len(_NAMESPACES[policy])):
+        route = ("spec", "matchResources", "namespaceSelector", "matchExpressions", index)
+        yield route, chosen(*everything)
+        origins = [
+            sources.name_of(tenants[value])
+            if expression["key"] == TENANT_LABEL
+            else sources.namespace_of(owners[value], value)
+            for value in expression["values"]
+        ]
+        for position, place in enumerate(origins):
+            yield (*route, "values", position), (*copied(place), *ordered(*origins))

@@ -9,6 +9,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.wording import in_yaml
@@ -108,7 +109,23 @@ def _problem(route: Path, texts: Mapping[str, str], plain: object) -> Problem:
         "path": (*route, "", ""),
         "key": key,
         "value": in_yaml(value),
+        "lower": in_yaml(value).lower(),
+        "filter": _filter(value),
         "given": f"`{key}: {in_yaml(value)}`" if is_there else f"no `{key}`",
         "name": text(mapping(beside).get("name")) or "resource",
     }
     return Problem(route, *(texts[part].format(**words) for part in ("message", "label", "help")))
+
+
+def _filter(value: object) -> str:
+    """Return how a device filter is written, of the board that is meant: YAML reads `0x233010DE` as a number."""
+    number = f"0x{value:08X}" if isinstance(value, int) and not isinstance(value, bool) else text(value)
+    found = _DEVICE.fullmatch(number)
+    if found is None:
+        return 'device and vendor in hex, in quotes, such as `"0x233010DE"` for an H100'
+    return f'`"0x{found["device"].upper()}{_NVIDIA}"`'
+
+
+_DEVICE: Final = regex(r"(?:0[xX])?(?P<device>[0-9A-Fa-f]{4})(?:10[dD][eE]|(?<=^0[xX]....))")
+_NVIDIA: Final = "10DE"
+"""The vendor's number."""

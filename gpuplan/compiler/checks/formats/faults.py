@@ -121,7 +121,7 @@ def _instance_errors(route: Path, name: str, part: Mapping[str, object], gpus: S
         yield Problem(place, f"entry `{name}` has no `mig-devices`", "needed with MIG", for_none)
     if instances and not is_enabled:
         message = f"entry `{name}` has instances on GPUs without MIG"
-        yield Problem(place, message, "not with `mig-enabled: false`", "write `mig-enabled: true`")
+        yield Problem(place, message, "not with `mig-enabled: false`", _EITHER)
     if instances and not any(instances.values()):
         yield Problem(place, f"entry `{name}` has instances, and all counts are 0", "cannot be read", for_none)
     for profile, count in instances.items():
@@ -148,13 +148,20 @@ def _instance_errors(route: Path, name: str, part: Mapping[str, object], gpus: S
         )
 
 
+_EITHER = "remove `mig-devices`, or write `mig-enabled: true`"
+
+
 def profile_fault(profile: str) -> tuple[str, str, str] | None:
     """Return what is wrong with a profile's name, in short, and what to do."""
     parsed = parse_profile(profile)
     if parsed is None:
         return "which is no MIG profile", "the file cannot be read", "write it as `nvidia-smi mig -lgip` prints it"
     if parsed.is_compute_instance:
-        return "a compute instance", "the device plugin exits when it finds one", f"write `{parsed.gpu_instance}`"
+        return (
+            "a compute instance",
+            "the device plugin exits when it finds one",
+            f"write `{parsed.gpu_instance}`, which is the whole",
+        )
     if parsed.is_long_spelling:
         return f"reported back as `{parsed.gpu_instance}`", "never compares equal", f"write `{parsed.gpu_instance}`"
     return None

@@ -17,7 +17,7 @@ from gpuplan.compiler.documents import read_text as read_file
 from gpuplan.compiler.planning.hand_files import KUSTOMIZATION_FILES, HandFiles
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
-_MARKS = ("mig-configs", "sharing", "migStrategy", "timeSlicing")
+_MARKS = ("mig-configs", "sharing", "migStrategy", "timeSlicing", "flags")
 
 
 class Config(Value):
@@ -49,7 +49,19 @@ def _is_plugins(body: Mapping[str, object]) -> bool:
     """Whether a mapping is a file of the device plugin, which takes these fields in upper and lower case."""
     sharing, flags = mapping(body.get("sharing")), mapping(body.get("flags"))
     is_misplaced = "version" in body and bool(body.keys() & {"timeSlicing", "mps", "migStrategy"})
-    return is_misplaced or "migStrategy" in flags or bool({"timeslicing", "mps"} & set(map(str.lower, sharing)))
+    named = not _FLAGS.isdisjoint((*flags, *mapping(flags.get("plugin"))))
+    return is_misplaced or named or bool({"timeslicing", "mps"} & set(map(str.lower, sharing)))
+
+
+_FLAGS = frozenset(
+    (
+        *("cdiAnnotationPrefix", "containerDriverRoot", "deviceDiscoveryStrategy", "deviceIDStrategy"),
+        *("deviceListStrategy", "failOnInitError", "gdrcopyEnabled", "gdsEnabled", "migStrategy", "mofedEnabled"),
+        *("mpsRoot", "nvidiaCTKPath", "nvidiaDevRoot", "nvidiaDriverRoot", "passDeviceSpecs"),
+        *("sharedDevicesAllocationPolicy", "useNodeFeatureAPI"),
+    )
+)
+"""Flags of no other program (`CommandLineFlags` in `api/config/v1/flags.go` of NVIDIA/k8s-device-plugin v0.19.3)."""
 
 
 def plugin_configs(files: HandFiles) -> Iterator[tuple[Config, ClusterMigStrategy]]:
@@ -70,7 +82,7 @@ def _configs(files: HandFiles) -> Sequence[Config]:
         for path, documents in files.documents.items()
         if path.rpartition("/")[2] not in KUSTOMIZATION_FILES
         for at, body in ((at, mapping(document)) for at, document in documents)
-        if "kind" not in body and any(mark in body for mark in (*_MARKS, "flags"))
+        if "kind" not in body and any(mark in body for mark in _MARKS)
     ]
     configs = list(alone)
     for at, key, value, name in _texts(files):

@@ -7,15 +7,16 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
+from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, all_chart_keys
 from gpuplan.compiler.documents import file_of
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, MIG_MANAGER, HandFiles, Kustomization, Object, Settings
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
 _CHARTS_BLOCKS: Final = frozenset(
-    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "gfd", "mig", "migManager")
+    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "mig", "migManager")
 )
-"""The keys at the top of values of the GPU Operator's chart, and of hardly any other."""
+"""The keys at the top of values of the operator's chart, and of hardly any other: `gfd` is the device plugin's, too."""
 
 
 _OPERANDS: Final = (DEVICE_PLUGIN, MIG_MANAGER)
@@ -46,7 +47,11 @@ def find_settings(files: HandFiles, release: str) -> Iterator[Settings]:
                 policy.at, inside(policy.body, "spec"), policy.title, release, not policy.is_patch, of=policy
             )
     for written in files.objects:
-        yield from _of_delivery(written, release)
+        title = f"values in {written.title}"
+        for given in _delivered(written):
+            found = [((), given.values)] if given.chart == OPERATORS_CHART else [*values_in(given.values)]
+            for route, values in found if given.chart in (OPERATORS_CHART, "") else ():
+                yield Settings(given.place(*route), values, title, given.release or release, is_inline=given.is_inline)
     named = {path: of for item in files.kustomizations for path, of in _value_files(item)}
     for path, documents in files.documents.items():
         for at, body in documents:
@@ -117,13 +122,28 @@ def plugin_files_in(body: object) -> Mapping[str, object]:
     return {key: text_ for key, text_ in files.items() if isinstance(text_, str)}
 
 
+def values_of_plugins_chart(files: HandFiles) -> Iterator[Given]:
+    """Yield values of the device plugin's own chart: in files, and where programs that install charts have them."""
+    alone = [Given(at, mapping(body)) for documents in files.documents.values() for at, body in documents]
+    delivered = [given for written in files.objects for given in _delivered(written)]
+    for given in (*alone, *delivered):
+        if given.chart == PLUGINS_CHART or (not given.chart and is_of_plugins_chart(given.values)):
+            yield given
+
+
+def is_of_plugins_chart(values: Mapping[str, object]) -> bool:
+    """Whether values are of the device plugin's chart: they have a file of the plugin, or a flag of its own."""
+    has_flag = not values.keys().isdisjoint(_OF_PLUGINS_CHART - {"config", "mps"})
+    return "kind" not in values and "version" not in values and (has_flag or bool(plugin_files_in(values)))
+
+
 def maps_of_plugins_chart(files: HandFiles) -> Iterator[Object]:
     """Yield the ConfigMaps that the device plugin's own chart makes of values."""
-    for path, documents in files.documents.items():
-        for at, body in documents:
-            if data := plugin_files_in(body):
-                made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PLUGINS_CHART}, "data": data}
-                yield Object(at / "config" / "map", made, path, "")
+    for given in values_of_plugins_chart(files):
+        if data := plugin_files_in(given.values):
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PLUGINS_CHART}, "data": data}
+            at = given.place("config", "map")
+            yield Object(at, made, file_of(at).path, "", is_inline=given.is_inline)
 
 
 def made_config_maps(settings: Sequence[Settings]) -> Iterator[Object]:
@@ -144,34 +164,74 @@ def made_config_maps(settings: Sequence[Settings]) -> Iterator[Object]:
 # --- Where values are --------------------------------------------------------------------------------------------
 
 
-def _of_delivery(written: Object, release: str) -> Iterator[Settings]:
-    """Yield values in objects that have Argo CD, Flux or k3s install the chart."""
+class Given(NamedTuple):
+    """Values that a program which installs charts hands to one; ``chart`` is empty where the object does not say it."""
+
+    at: Origin
+    values: Mapping[str, object]
+    chart: str = ""
+    release: str = ""
+    is_inline: bool = False
+
+    def place(self, *route: str | int) -> Origin:
+        return self.at if self.is_inline else self.at / route
+
+
+def are_in(written: Object) -> bool:
+    """Whether an object has values of the operator's chart, or of the device plugin's."""
+    return any(
+        given.chart in (OPERATORS_CHART, PLUGINS_CHART)
+        or (not given.chart and (any(values_in(given.values)) or is_of_plugins_chart(given.values)))
+        for given in _delivered(written)
+    )
+
+
+def _delivered(written: Object) -> Iterator[Given]:
+    """Yield values in objects that have Argo CD, Flux, k3s or RKE2 install a chart, and in keys of a ConfigMap."""
     spec = inside(written.body, "spec")
     match written.group, written.kind:
-        case "argoproj.io", "Application":
+        case "argoproj.io", "Application" | "ApplicationSet":
+            above = ("spec",) if written.kind == "Application" else ("spec", "template", "spec")
+            spec = inside(written.body, *above)
             sources: list[tuple[Path, Mapping[str, object]]] = [(("source",), mapping(spec.get("source")))]
             sources += [(("sources", index), mapping(one)) for index, one in enumerate(sequence(spec.get("sources")))]
             for route, source in sources:
-                if text(source.get("chart")) == OPERATORS_CHART:
-                    of = text(source.get("targetRevision")) or release
-                    for field in ("valuesObject", "values"):
-                        yield from _given(written, (*route, "helm", field), value_at(source, ("helm", field)), of)
+                chart, of = text(source.get("chart")), text(source.get("targetRevision"))
+                for field in ("valuesObject", "values", "parameters"):
+                    at = (*above, *route, "helm", field)
+                    yield from _given(written, at, value_at(source, ("helm", field)), chart, of)
         case "helm.toolkit.fluxcd.io", "HelmRelease":
-            chart = inside(spec, "chart", "spec")
-            if text(chart.get("chart")) == OPERATORS_CHART:
-                yield from _given(written, ("values",), spec.get("values"), text(chart.get("version")) or release)
-        case "helm.cattle.io", "HelmChart" if text(spec.get("chart")).rpartition("/")[2] == OPERATORS_CHART:
-            of = text(spec.get("version")) or release
-            yield from _given(written, ("valuesContent",), spec.get("valuesContent"), of)
+            installed = inside(spec, "chart", "spec")
+            chart, of = text(installed.get("chart")), text(installed.get("version"))
+            yield from _given(written, ("spec", "values"), spec.get("values"), chart, of)
+        case "helm.cattle.io", "HelmChart" | "HelmChartConfig":
+            chart, of = text(spec.get("chart")).rpartition("/")[2], text(spec.get("version"))
+            yield from _given(written, ("spec", "valuesContent"), spec.get("valuesContent"), chart, of)
+        case "", "ConfigMap":
+            for key, value in inside(written.body, "data").items():
+                if isinstance(value, str) and any(f"{block}:" in value for block in (*_CHARTS_BLOCKS, "config")):
+                    yield from _given(written, ("data", key), value, "", "")
+        case _:
+            pass
 
 
-def _given(written: Object, route: Path, value: object, release: str) -> Iterator[Settings]:
-    """Yield values that are data or a text."""
-    title = f"values in {written.title}"
+def _given(written: Object, route: Path, value: object, chart: str, release: str) -> Iterator[Given]:
+    """Yield values that are data, a text, or parameters such as `mig.strategy` with a value each."""
     if isinstance(value, Mapping):
-        yield Settings(written.at / "spec" / route, mapping(value), title, release)
-    for body in read_text(value):
-        yield Settings(written.place("spec", *route), mapping(body), title, release, is_inline=True)
+        yield Given(written.place(*route), mapping(value), chart, release, is_inline=written.is_inline)
+    elif isinstance(value, list):
+        for index, parameter in enumerate(map(mapping, value)):
+            nested: object = _SET.get(text(parameter.get("value")), parameter.get("value"))
+            for key in reversed(text(parameter.get("name")).split(".")):
+                nested = {key: nested}
+            yield Given(written.place(*route, index), mapping(nested), chart, release, is_inline=True)
+    else:
+        for body in read_text(value):
+            yield Given(written.place(*route), mapping(body), chart, release, is_inline=True)
+
+
+_SET: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}
+"""What `helm --set` reads, as which Argo CD hands a parameter on, as no text."""
 
 
 def _charts(kustomization: Kustomization) -> Iterator[tuple[Origin, Mapping[str, object]]]:

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.checks.wording import name_of, refused_in, refuses_in
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
 from gpuplan.compiler.planning.hand_files import further_parameters, read, written_classes
@@ -117,9 +117,10 @@ def workload_refused_by_admission(generated: Generated) -> Iterator[Finding]:
         if item.rule in (*_UNITS, *_CLASSES) or workload.name in generated.faulty:
             continue
         at = item.find_place() or name_of(workload.at)
-        yield Finding(
+        refuses = refuses_in(generated.plan, workload.tenant, workload.namespace)
+        finding = Finding(
             at,
-            f"admission refuses {'pods of ' if item.refused.is_made else ''}workload `{workload.name}`: "
+            f"admission {refuses} {'pods of ' if item.refused.is_made else ''}workload `{workload.name}`: "
             f"{item.refused.refusal.message}",
             label=_label(generated.plan),
             related=() if at.source == workload.at.source else (Label(name_of(workload.at), "the workload"),),
@@ -128,6 +129,7 @@ def workload_refused_by_admission(generated: Generated) -> Iterator[Finding]:
             if rule.optional
             else "change it as the rule says",
         )
+        yield refused_in(generated.plan, workload.tenant, workload.namespace, finding)
 
 
 @check("GPU579", "count-over-container-limit")
@@ -144,7 +146,7 @@ def count_over_container_limit(generated: Generated) -> Iterator[Finding]:
         workload = item.work.workload
         most = workload.tenant.spec.allow.units_per_container
         if most is not None and not refuses_more_than_one(workload.pool, workload.unit):
-            yield Finding(
+            finding = Finding(
                 workload.at / "count",
                 f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and containers "
                 f"of tenant `{workload.tenant.name}` may have {most}",
@@ -152,6 +154,7 @@ def count_over_container_limit(generated: Generated) -> Iterator[Finding]:
                 related=(Label(workload.tenant.at / "allow" / "unitsPerContainer", f"{most} at most"),),
                 help=f"write `count: {most}`",
             )
+            yield refused_in(generated.plan, workload.tenant, workload.namespace, finding)
 
 
 @check("GPU582", "class-not-of-tenant")
@@ -179,7 +182,7 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
         )
         at = (tenant.at / "priorityClasses").key
         if priority is not None:
-            yield Finding(
+            finding = Finding(
                 workload.at / "priorityClass",
                 f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
                 label=_label(generated.plan),
@@ -187,13 +190,14 @@ def class_not_of_tenant(generated: Generated) -> Iterator[Finding]:
                 help=f"write {choice}" if names else "leave `priorityClass` out",
             )
         else:
-            yield Finding(
+            finding = Finding(
                 name_of(workload.at),
                 f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
                 label=_label(generated.plan),
                 related=(Label(at, listing(names)),),
                 help=f"add {choice}" if names else "grant the tenant the default class",
             )
+        yield refused_in(generated.plan, tenant, workload.namespace, finding)
 
 
 def _by_fitness(workload: Workload) -> Sequence[PriorityClass]:

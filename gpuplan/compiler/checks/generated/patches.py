@@ -15,6 +15,7 @@ from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import refused_in, refuses_in
 from gpuplan.compiler.manifests import check_schemas
 from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
@@ -469,11 +470,13 @@ def pod_patch_above_its_level(generated: Generated) -> Iterator[Finding]:
             continue
         for item in refused(generated.plan, levels, work.manifest.body, tenant, workload.namespace):
             level, at = item.refusal.policy.name, tenant.at / "allow" / "podSecurity"
-            yield Finding(
+            refuses = refuses_in(generated.plan, tenant, workload.namespace)
+            finding = Finding(
                 RefusedWork(work, item).find_place() or workload.patch_at,
-                f"the level `{level}` refuses pods of workload `{workload.name}`: {item.refusal.message}",
+                f"the level `{level}` {refuses} pods of workload `{workload.name}`: {item.refusal.message}",
                 label="refused by the API server",
                 related=(Label(at, "the level"),) if find_written(Link(How.CHOSEN, at)) else (),
                 notes=(f"namespace `{workload.namespace}` has the level `{tenant.spec.allow.pod_security}`",),
                 help="change it as the level says",
             )
+            yield refused_in(generated.plan, tenant, workload.namespace, finding)

@@ -12,9 +12,9 @@ class Collected(NamedTuple):
     """Kinds that one command collects: by their group, with blanks between them.
 
     ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
-    alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one. Who owns
-    which field comes along, for `gpuplan drift`. What grows with the cluster is collected as JSON, which may be larger
-    than YAML.
+    alone, which a command may find, are collected, or of all namespaces, and those alone that have the ``label``, where
+    there is one. Who owns which field comes along, for `gpuplan drift`. What grows with the cluster is collected as
+    JSON, which may be larger than YAML.
     """
 
     file: str
@@ -42,6 +42,13 @@ def _plural(kind: str) -> str:
     name = kind.lower()
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}es" if name.endswith("s") else f"{name}s"
 
+
+_OF_OPERATOR: Final = "\"$(kubectl get clusterpolicies.nvidia.com -o jsonpath='{.items[0].status.namespace}')\""
+_OF_PLUGIN: Final = (
+    '"$(kubectl get daemonsets -A -l app.kubernetes.io/name=nvidia-device-plugin'
+    " -o jsonpath='{.items[0].metadata.namespace}')\""
+)
+"""The namespace of the GPU Operator, which its ClusterPolicy shows, and that of the device plugin's own chart."""
 
 COLLECTED: Final = (
     Collected(
@@ -80,8 +87,9 @@ COLLECTED: Final = (
     Collected("definitions.json", {"apiextensions.k8s.io": "CustomResourceDefinition"}, "any of what follows"),
     Collected("operator.yaml", {"nvidia.com": "ClusterPolicy"}, "the GPU Operator"),
     Collected("drivers.yaml", {"nvidia.com": "NVIDIADriver"}, "the GPU Operator with NVIDIADrivers"),
-    Collected("operator-files.yaml", {"": "ConfigMap"}, "the GPU Operator", "gpu-operator"),
-    Collected("openshift-files.yaml", {"": "ConfigMap"}, "OpenShift", "nvidia-gpu-operator"),
+    Collected("operator-files.yaml", {"": "ConfigMap"}, "the GPU Operator", _OF_OPERATOR),
+    Collected("plugin-files.yaml", {"": "ConfigMap"}, "the device plugin's own chart", _OF_PLUGIN),
+    Collected("kube-system-files.yaml", {"": "ConfigMap"}, "a device plugin in kube-system", "kube-system"),
     Collected("dashboards.yaml", {"": "ConfigMap"}, "Grafana", "monitoring"),
     Collected("gpuplan-files.yaml", {"": "ConfigMap"}, "gpuplan", "gpuplan-system"),
     Collected("nfd.json", {"nfd.k8s-sigs.io": "NodeFeatureRule NodeFeature"}, "Node Feature Discovery"),

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
 from gpuplan.compiler.policy.marks import ESSENTIAL, MAIN, Judged, Words
-from gpuplan.compiler.policy.models.shared import NVIDIA_CHARTS, Model, exactly_one
+from gpuplan.compiler.policy.models.shared import NVIDIA_CHARTS, Enforcement, Model, exactly_one
 
 
 class Platform(StrEnum):
@@ -187,6 +187,13 @@ class GpuOperator(Model):
     """`perContent` names the device plugin's ConfigMap after its content: each change of any pool's sharing restarts
     the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
     pool's key ends in a hash of its content: only nodes whose label changes are touched.
+    """
+    default_device_plugin_config: Annotated[
+        str | None, Judged("GPU723"), Words("default configuration of the device plugin")
+    ] = None
+    """The key in the device plugin's ConfigMap for nodes without the label `nvidia.com/device-plugin.config`, such as
+    `any`. A pool keeps the key (`names.devicePluginConfig`), or a `Retained` defines it. Absent: such a node publishes
+    whole GPUs.
     """
     close_visible_devices: Annotated[bool, Words("closed visible devices")] = False
     """Whether NVIDIA's container toolkit ignores the variable `NVIDIA_VISIBLE_DEVICES` of containers that are not
@@ -441,6 +448,11 @@ class Monitoring(Model):
 class Admission(Model):
     """Exceptions to the rules that the cluster's admission policies enforce for gpuplan."""
 
+    enforcement: Annotated[Enforcement, Field(strict=False)] = Enforcement.DENY
+    """`deny`: the API server refuses requests of tenants that break a rule. `warn`: it accepts them, warns whoever
+    sends them, and writes the rule into its audit log; levels of Pod Security warn, too. It is for clusters with work
+    that no rule has judged yet. A Tenant may have its own.
+    """
     grace_period: Annotated[texts.Duration | Literal["none"], MAIN] = "30s"
     """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is
     guaranteed GPUs wait for those who borrowed them. `none` does not bound it.

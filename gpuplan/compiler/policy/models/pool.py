@@ -339,9 +339,9 @@ class GpuSpec(Model):
     """The number that the labels `nvidia.com/gpu.compute.major` and `.minor` of its nodes give."""
     products: Annotated[list[texts.ProductLabel], Field(min_length=1), ESSENTIAL]
     """Values of the label `nvidia.com/gpu.product` on nodes with whole GPUs, such as `NVIDIA-GeForce-RTX-4090`."""
-    pci: Annotated[list[texts.PciId], Field(min_length=1), Words("PCI ids"), ESSENTIAL]
+    pci: Annotated[list[texts.PciId], Words("PCI ids"), ESSENTIAL] = Field(default_factory=list)
     """The ids that `lspci -nn -d 10de:` prints in brackets, such as `10de:2684`. Where several boards have one id, the
-    subsystem follows, as `lspci -nnv` prints it: `10de:25b6/10de:14a9`.
+    subsystem follows, as `lspci -nnv` prints it: `10de:25b6/10de:14a9`. Only `matchBoards` needs them.
     """
     mig: Annotated[MigListing | None, Words("MIG"), ESSENTIAL] = None
     """Its GPU instances, for a board that is to be partitioned. Absent: it is used whole, time-sliced, or through MPS.

@@ -68,6 +68,13 @@ Instances = Annotated[
 """Counts by MIG profile."""
 
 
+class Enforcement(StrEnum):
+    """The action of admission policies on requests that their rules refuse."""
+
+    DENY = "deny"
+    WARN = "warn"
+
+
 OF_PROGRAM = AnyText("gpuplan does not check a program's own values")
 
 

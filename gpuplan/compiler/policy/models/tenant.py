@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuplan.compiler.policy import names, texts
 from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Words
-from gpuplan.compiler.policy.models.shared import Amount, Model, Positive, Rank, UnitName, exactly_one
+from gpuplan.compiler.policy.models.shared import Amount, Enforcement, Model, Positive, Rank, UnitName, exactly_one
 
 
 class PriorityClassSpec(Model):
@@ -160,6 +160,17 @@ class Allow(Model):
     """The longest time that its pods with GPUs may ask for to end, in place of the cluster's."""
 
 
+class TenantAdmission(Model):
+    """The action of admission policies in a tenant's namespaces, where it is another one than the cluster's."""
+
+    enforcement: Annotated[Enforcement | None, Field(strict=False), MAIN] = None
+    """`deny` refuses requests that break a rule, and `warn` warns of them. Absent: the cluster's."""
+    namespaces: Annotated[dict[str, Annotated[Enforcement, Field(strict=False)]], Judged("GPU424")] = Field(
+        default_factory=dict
+    )
+    """The same for single namespaces of the tenant, such as `{notebooks: deny}`."""
+
+
 class ContainerDefaults(Model):
     """The CPU or memory of a container that states none, and the bounds for a container that states some."""
 
@@ -249,6 +260,8 @@ class TenantSpec(Model):
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """Permissions of its pods beyond its quotas."""
+    admission: TenantAdmission = TenantAdmission.model_construct()
+    """Whether admission policies refuse or only warn in its namespaces."""
     containers: Annotated[Containers, Words("defaults of containers")] = Containers.model_construct()
     """The CPU and memory of containers in its namespaces that state none."""
     time_limits: TimeLimits = TimeLimits.model_construct()

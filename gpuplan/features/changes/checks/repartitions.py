@@ -297,8 +297,8 @@ def entry_changes_under_its_name(step: Step) -> Iterator[Finding]:
     with `gpuplan rollout POOL --to LAYOUT`. Where all of the nodes are drained already, say so in a comment.
     """
     files = Files.of(step.before), Files.of(step.after)
-    for name, layout in files[1].layouts.items():
-        was = files[0].layouts.get(name)
+    for (name, gpu), layout in files[1].layouts.items():
+        was = files[0].division(name, gpu)
         by = step.naming(MIG_CONFIG_LABEL, name)
         if layout is not None and was is not None and not is_divided_alike(was, layout) and by != ():
             yield Finding(

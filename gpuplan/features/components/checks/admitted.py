@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpuplan.compiler.base.diagnostics import Finding
 from gpuplan.compiler.base.plain import text
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import refused_in, refuses_in
 from gpuplan.compiler.planning.hand_files import HandFiles, Object, further_parameters, is_meant, written_classes
 
 if TYPE_CHECKING:
@@ -50,14 +51,15 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
         tenant, further = tenants[namespace], further_parameters(files, namespace)
         if tenant.name not in plan.broken.incomplete_tenants:
             for refusal in refused(plan, every, item.body, tenant, namespace, classes=classes, further=further):
-                yield _finding(item, refusal)
+                refuses = refuses_in(plan, tenant, namespace)
+                yield refused_in(plan, tenant, namespace, _finding(item, refusal, refuses))
 
 
-def _finding(written: Object, refused: Refused) -> Finding:
+def _finding(written: Object, refused: Refused, refuses: str) -> Finding:
     rule, what = refused.refusal.rule, f"pods of {written.title}" if refused.is_made else written.title
     return Finding(
         written.place(*(refused.route or ("metadata", "name"))),
-        f"admission refuses {what}: {refused.refusal.message}",
+        f"admission {refuses} {what}: {refused.refusal.message}",
         label="refused by admission",
         notes=(f"rule `{rule.name}` of the ValidatingAdmissionPolicy `{refused.refusal.policy.name}`",),
         help=f"change it as the rule says, or write `without: [{rule.name}]` in the Cluster's `admission`"

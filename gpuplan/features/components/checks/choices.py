@@ -173,7 +173,10 @@ def unequal_entries(config: Config) -> Iterator[Problem]:
 def _divisions(files: HandFiles, plan: Plan) -> dict[str, _Division]:
     """Return the division of GPUs by each entry, by name."""
     found = {name: division for config in mig_configs(files) for name, division in _by_name(config.body).items()}
-    found |= {layout.config_name: _of_layout(layout) for layout in plan.mig_layouts}
+    own: dict[str, tuple[tuple[str, bool, frozenset[str]], ...]] = {}
+    for layout in plan.mig_layouts:
+        own[layout.config_name] = (*own.get(layout.config_name, ()), *_of_layout(layout).parts)
+    found |= {name: _Division(parts) for name, parts in own.items()}
     return found | {item.spec.config_name: _of_layout(item.layout) for item in plan.retained_layouts}
 
 
@@ -192,7 +195,10 @@ def _by_name(body: Mapping[str, object]) -> dict[str, _Division]:
 def _of_layout(layout: Layout) -> _Division:
     made = [{name for name, count in entry.instances.items() if count > 0} for entry in layout.entries]
     return _Division(
-        tuple(("", entry.mig_enabled, frozenset(names)) for entry, names in zip(layout.entries, made, strict=True))
+        tuple(
+            (layout.gpu.id, entry.mig_enabled, frozenset(names))
+            for entry, names in zip(layout.entries, made, strict=True)
+        )
     )
 
 

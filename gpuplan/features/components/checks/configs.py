@@ -119,8 +119,10 @@ def _unknown_profiles(
     known = {profile: [gpu for gpu in models if gpu.find_profile(gpu.current_name(profile))] for profile in profiles}
     which = models[0].id if (filters or gpus) and len(models) == 1 else "GPU of the catalog"
     likely = {id(gpu) for homes in known.values() for gpu in homes}
+    # Of boards whose placements nobody published, the profiles are known by name.
+    named = " ".join(note for gpu in fitting if not gpu.is_complete for note in gpu.notes).replace(",", " ").split()
     for profile, homes in known.items():
-        if not homes and not profile_fault(profile) and (models or not (filters or gpus)):
+        if not homes and profile not in named and not profile_fault(profile) and (models or not (filters or gpus)):
             near = [gpu for gpu in models if id(gpu) in likely] or models
             yield (
                 Problem(
@@ -149,7 +151,8 @@ def mig_config_incomplete(files: HandFiles) -> Iterator[Finding]:
 
     ## Why
     The operator labels new nodes `all-disabled`; without that entry they end in the state `failed`. The MIG manager
-    reads the key `config.yaml` of its ConfigMap, and no other.
+    reads the key `config.yaml` of its ConfigMap, and no other. A file that is in no ConfigMap may be one that
+    `nvidia-mig-parted apply` reads, which needs no such entry: there it is a note.
 
     ## Instead
     Write a MigLayout: the generated file has the key and the entry. By hand, add `all-disabled` with `devices: all` and
@@ -157,10 +160,15 @@ def mig_config_incomplete(files: HandFiles) -> Iterator[Finding]:
     """
     for config in mig_configs(files):
         gaps: list[Problem] = []
+        is_operators = bool(config.config_map or config.key or files.plan or files.settings)
         if "all-disabled" not in mapping(config.body.get("mig-configs")):
             missing, add = "entry `all-disabled` is missing", "`all-disabled: [{devices: all, mig-enabled: false}]`"
             gaps.append(Problem(("mig-configs",), missing, "the operator labels new nodes with it", f"add {add}"))
         if config.key not in ("", "config.yaml"):
             unread = "the MIG manager does not read this key"
             gaps.append(Problem((), unread, "not `config.yaml`", "name the key `config.yaml`"))
-        yield from config.findings(gaps, "this file replaces the one that the MIG manager makes itself")
+        for found in config.findings(gaps, "this file replaces the one that the MIG manager makes itself"):
+            yield found if is_operators else replace(found, severity=Severity.NOTE, notes=(_IF_OPERATORS,))
+
+
+_IF_OPERATORS = "it matters where the GPU Operator reads the file, and not to `nvidia-mig-parted apply`"

@@ -4,15 +4,16 @@ GPU649)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
+from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, parts_with, read_text, sequence, text, value_at
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, those_there_are
+from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero, sync_options
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
@@ -20,6 +21,7 @@ from gpuplan.compiler.planning.pods import container_limits
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.compiler.policy.models import Cap
+from gpuplan.features.components.checks.asking import asks, quota_specs
 
 # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
 _HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
@@ -27,7 +29,7 @@ _HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
 
 @check("GPU620", "inert-quota-key")
 def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
-    """A ResourceQuota has a key for GPUs that the API server accepts and never counts.
+    """A ResourceQuota, or what makes one, has a key for GPUs that the API server accepts and never counts.
 
     ## Why
     For extended resources only `requests.<resource>` counts (`isExtendedResourceNameForQuota` in Kubernetes'
@@ -38,9 +40,8 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
     ## Instead
     Write `requests.<resource>`: extended resources have equal requests and limits, so that one number caps both.
     """
-    for quota in files.of_kind("ResourceQuota", "ClusterResourceQuota", ""):
-        route = ("spec", "quota", "hard") if quota.kind == "ClusterResourceQuota" else ("spec", "hard")
-        hard = inside(quota.body, *route)
+    for quota, route, spec in quota_specs(files):
+        hard = mapping(spec.get("hard"))
         if any(_HAMI_KEYS.fullmatch(key) for key in hard):
             continue
         for key in hard:
@@ -50,10 +51,12 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
             if slash and not (is_kubernetes or domain.startswith("requests.")):
                 counted = f"requests.{resource}"
                 yield Finding(
-                    quota.place(*route, key).key,
+                    quota.place(*route, "hard", key).key,
                     f"`{key}` in {quota.title} caps nothing",
                     label="accepted, but never counted",
-                    related=(Label(quota.place(*route, counted).key, "this one counts"),) if counted in hard else (),
+                    related=(Label(quota.place(*route, "hard", counted).key, "this one counts"),)
+                    if counted in hard
+                    else (),
                     notes=("the API server counts extended resources under `requests.` only",),
                     help="remove it" if counted in hard else f"write `{counted}`",
                 )
@@ -112,7 +115,7 @@ def gpus_in_limit_range(files: HandFiles) -> Iterator[Finding]:
     fills = ("Kubernetes fills what a container leaves out from `default`, `max` and `min`",)
     for found in files.of_kind("LimitRange", ""):
         for index, item in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
-            for field, key, effect in _limited_gpus(mapping(item), is_whole=not found.is_patch):
+            for field, key, effect in limited_gpus(mapping(item), is_whole=not found.is_patch):
                 yield Finding(
                     found.place("spec", "limits", index, field, key).key,
                     f"`{key}` in {found.title} {effect}",
@@ -126,7 +129,7 @@ _GIVES = "gives GPUs to containers that ask for none"
 _REFUSES = "refuses pods that ask for none"
 
 
-def _limited_gpus(limit: Mapping[str, object], *, is_whole: bool) -> Iterator[tuple[str, str, str]]:
+def limited_gpus(limit: Mapping[str, object], *, is_whole: bool) -> Iterator[tuple[str, str, str]]:
     """Fields with GPUs of an item of a LimitRange, the resource, and what it does to pods that ask for none."""
     for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
         for key in mapping(limit.get(field)):
@@ -349,20 +352,6 @@ def labels_of(labelled: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping
         yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
 
 
-_GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
-
-
-class _Ask(Value):
-    """A container's GPU resource among its requests or its limits."""
-
-    of: Object
-    at: Origin
-    resource: str
-    amount: object
-    limits: Mapping[str, object]
-    is_limit: bool
-
-
 @check("GPU634", "gpu-request-without-limit")
 def gpu_request_without_limit(files: HandFiles) -> Iterator[Finding]:
     """A hand-written workload requests GPUs without an equal limit.
@@ -375,16 +364,22 @@ def gpu_request_without_limit(files: HandFiles) -> Iterator[Finding]:
     ## Instead
     Write the resource in `limits`, and leave it out of `requests`.
     """
-    for ask in _asks(files):
+    for ask in (ask for ask in asks(files) if ask.is_gpu):
         if not ask.is_limit and str(ask.limits.get(ask.resource)) != str(ask.amount):
             limit = ask.limits.get(ask.resource)
+            # The smaller number is what both say at least: help asks for no more.
+            least = min((ask.amount, limit), key=_number) if limit is not None else ask.amount
             yield Finding(
                 ask.at,
                 f"{ask.of.title} requests `{ask.resource}` without {'a' if limit is None else 'an equal'} limit",
                 label="refused by the API server",
                 notes=("requests and limits of extended resources are equal",),
-                help=f"write `limits: {{{ask.resource}: {ask.amount}}}`, and remove it from `requests`",
+                help=f"write `limits: {{{ask.resource}: {least}}}`, and remove it from `requests`",
             )
+
+
+def _number(amount: object) -> Decimal:
+    return parse_quantity(str(amount)) or Decimal(0)
 
 
 @check("GPU635", "resource-not-handed-out", Severity.WARNING)
@@ -406,7 +401,7 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
     judged = {
         name for tenant in plan.tenants for name in tenant.spec.namespaces if has_admission_policies(plan.cluster)
     }
-    for ask in _asks(files):
+    for ask in (ask for ask in asks(files) if ask.is_gpu):
         is_judged = text(ask.of.metadata.get("namespace")) in judged
         if ask.is_limit and not is_zero(ask.amount) and not is_judged and ask.resource not in offered:
             yield Finding(
@@ -416,21 +411,3 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
                 notes=those_there_are(offered),
                 help=f"ask for {listing(offered, 3, 'or')}" if offered else "remove it: no pool has GPUs",
             )
-
-
-def _asks(files: HandFiles) -> Iterator[_Ask]:
-    for found in files.objects:
-        for route, spec in parts_with(found.body, "containers", "initContainers"):
-            yield from _asks_of(found, route, spec)
-
-
-def _asks_of(holder: Object, route: Path, spec: Mapping[str, object]) -> Iterator[_Ask]:
-    for field in ("initContainers", "containers"):
-        for index, container in enumerate(sequence(spec.get(field))):
-            resources = mapping(mapping(container).get("resources"))
-            limits = mapping(resources.get("limits"))
-            for kind in ("requests", "limits"):
-                for resource, amount in mapping(resources.get(kind)).items():
-                    if _GPU.fullmatch(resource):
-                        at = holder.place(*route, field, index, "resources", kind, resource)
-                        yield _Ask(holder, at.key, resource, amount, limits, is_limit=kind == "limits")

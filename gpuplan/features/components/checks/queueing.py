@@ -1,4 +1,4 @@
-"""Checks on hand-written objects of Kueue and KAI-Scheduler (GPU637, GPU696, GPU697, GPU699, GPU881)."""
+"""Checks on hand-written objects of Kueue and KAI-Scheduler (GPU637, GPU696, GPU697, GPU699, GPU881, GPU892)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import product
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.checks.registry import check
@@ -41,7 +41,8 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
     workloads stay inadmissible, and nothing else in it has an effect.
 
     ## Instead
-    Write `namespaceSelector: {}` for all namespaces, or select those that may use the queue by their labels.
+    Write `namespaceSelector: {}` for all namespaces, or select those that may use the queue by their labels. A queue in
+    a cohort lends its quota to the others, and may be meant for nothing else: there it is a note.
     """
     for found in _of(files, _KUEUE, "ClusterQueue"):
         spec = mapping(found.body.get("spec"))
@@ -51,7 +52,8 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
                 f"{found.title} admits nothing: it has no `namespaceSelector`",
                 label="for no namespace",
                 notes=("without a selector no namespace is eligible; an empty one selects all",),
-                help="write `namespaceSelector: {}`, or select namespaces by their labels",
+                severity=Severity.NOTE if spec.get("cohortName") or spec.get("cohort") else None,
+                help="select namespaces by their labels, or write `namespaceSelector: {}` for all",
             )
 
 
@@ -160,8 +162,67 @@ def kai_queue_refused(files: HandFiles) -> Iterator[Finding]:
                 found.place("spec").key,
                 f"{found.title} has no `resources`",
                 label="refused by KAI-Scheduler's webhook",
-                help="write `resources: {gpu: {quota: 0, limit: -1, overQuotaWeight: 1}}`, and `cpu` and `memory`",
+                help="write `resources: {gpu: {quota: 1, limit: 1, overQuotaWeight: 1}}`, and `cpu` and `memory`",
             )
+
+
+# --- Labels of work ----------------------------------------------------------------------------------------------
+
+_READ_OF_JOB = (
+    *(("batch", "Job"), ("jobset.x-k8s.io", "JobSet"), ("trainer.kubeflow.org", "TrainJob"), ("apps", "StatefulSet")),
+    *(("ray.io", kind) for kind in ("RayCluster", "RayJob", "RayService")),
+    *(("kubeflow.org", f"{kind}Job") for kind in ("JAX", "MPI", "Paddle", "PyTorch", "TF", "XGBoost")),
+    *(("leaderworkerset.x-k8s.io", "LeaderWorkerSet"), ("sparkoperator.k8s.io", "SparkApplication")),
+)
+"""The kinds that Kueue queues as one (`pkg/controller/jobs` of kubernetes-sigs/kueue v0.19.2); pods go one by one."""
+
+
+@check("GPU892", "queue-label-not-read", Severity.WARNING)
+def queue_label_not_read(files: HandFiles) -> Iterator[Finding]:
+    """Hand-written work names its queue where its scheduler does not look for it.
+
+    ## Why
+    Kueue reads the label `kueue.x-k8s.io/queue-name` of the Job, JobSet and so on itself (`QueueNameForObject` in
+    `pkg/controller/jobframework/utils.go` of kubernetes-sigs/kueue v0.19.2). On the template of its pods it is read of
+    each pod by itself, if at all: the pods are let in one by one, or past the queue. An annotation has not been read
+    since v0.15. A CronJob makes Jobs, which have their labels from `spec.jobTemplate.metadata`. Pods of a Deployment
+    are let in one by one anyway. KAI-Scheduler reads `kai.scheduler/queue` of the work or of its pods, as a label
+    (`CalcPodGroupQueue` in `pkg/podgrouper/podgrouper/plugins/defaultgrouper` of NVIDIA/KAI-Scheduler v0.12.0).
+
+    ## Instead
+    Write the label in the object's own `metadata.labels`.
+    """
+    for work in files.objects:
+        above: Path = ("spec", "jobTemplate") if (work.group, work.kind) == ("batch", "CronJob") else ()
+        is_one = bool(above) or (work.group, work.kind) in _READ_OF_JOB
+        every = parts_with(work.body, "labels", "annotations") if not work.is_patch else ()
+        parts = [(route, part) for route, part in every if route[-1:] == ("metadata",)]
+        labels = {key: route for route, part in parts for key in mapping(part.get("labels"))}
+        is_labelled = KUEUE_QUEUE_LABEL in mapping(value_at(work.body, (*above, "metadata", "labels")))
+        is_read = is_one or work.kind in ("Deployment", "Pod")
+        for route, part in parts:
+            annotations = mapping(part.get("annotations"))
+            home = ".".join(map(str, (*above, "metadata", "labels")))
+            for key, misread in ((KUEUE_QUEUE_LABEL, is_read and not is_labelled), (KAI_QUEUE_LABEL, True)):
+                if key in annotations and misread and key not in labels:
+                    yield _unread_queue(work, (*route, "annotations", key), home)
+            if is_one and not is_labelled and KUEUE_QUEUE_LABEL in mapping(part.get("labels")):
+                yield _unread_queue(work, (*route, "labels", KUEUE_QUEUE_LABEL), home)
+
+
+def _unread_queue(work: Object, route: Path, home: str) -> Finding:
+    is_kais = route[-1] == KAI_QUEUE_LABEL
+    return Finding(
+        work.place(*route).key,
+        f"{'KAI-Scheduler' if is_kais else 'Kueue'} does not read the queue of {work.title} here",
+        label="an annotation" if route[-2] == "annotations" else "not a label of the work itself",
+        notes=(
+            "the work goes to `default-queue`"
+            if is_kais
+            else "the work runs past its queue, or its pods wait for it one by one",
+        ),
+        help=f"move it to `{home}`",
+    )
 
 
 # --- Cohorts -----------------------------------------------------------------------------------------------------

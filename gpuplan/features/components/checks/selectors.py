@@ -12,7 +12,7 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import those_there_are
-from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product, shown_product
+from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -23,8 +23,8 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     RetainedNodes,
 )
-from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.compiler.policy.models import MigStrategy
+from gpuplan.compiler.planning.pools import ALL_DISABLED, shown_products
+from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, pods, quota_specs
 from gpuplan.features.components.checks.objects import labels_of
 
 
@@ -51,7 +51,7 @@ def selector_of_no_node(files: HandFiles) -> Iterator[Finding]:
         return
     nodes = _nodes(plan, files)
     for found in files.objects:
-        for terms in _selectors(found):
+        for terms in selectors_of(found):
             faults = [[fault for asked in term for fault in _faults(asked, term, nodes)] for term in terms]
             if all(faults):
                 yield from (_selects_nothing(plan, found, fault, nodes) for part in faults for fault in part)
@@ -71,7 +71,7 @@ class _Asked(Value):
 _Term = tuple[_Asked, ...]
 
 
-def _selectors(holder: Object) -> Iterator[Sequence[_Term]]:
+def selectors_of(holder: Object) -> Iterator[Sequence[_Term]]:
     """Yield what each pod, or a flavor, asks of its nodes, wherever in an object it stands: one of several terms."""
     if holder.kind == "ResourceFlavor":
         yield (_by_labels(("spec", "nodeLabels"), inside(holder.body, "spec", "nodeLabels")),)
@@ -94,6 +94,13 @@ def _by_expressions(route: Path, term: Mapping[str, object]) -> Iterator[_Asked]
         key, values = text(mapping(item).get("key")), sequence(mapping(item).get("values"))
         if mapping(item).get("operator") == "In" and all(isinstance(value, str) for value in values):
             yield _Asked((*route, "matchExpressions", index, "values"), key, tuple(map(str, values)))
+
+
+def askers(files: HandFiles) -> Iterator[Object]:
+    """Yield the objects of any kind that ask for resources, pods or nodes, or count what pods ask for."""
+    yield from (ask.of for ask in asks(files))
+    yield from (spec.of for spec in (*quota_specs(files), *pods(files)))
+    yield from (item for item in files.objects if any(term for terms in selectors_of(item) for term in terms))
 
 
 # --- What nodes have ---------------------------------------------------------------------------------------------
@@ -127,21 +134,11 @@ def _nodes(plan: Plan, files: HandFiles) -> tuple[_Nodes, ...]:
 
 def _labels_of(part: Pool) -> dict[str, frozenset[str]]:
     labels = {key: frozenset([value]) for key, value in part.labels.items()}
-    return labels | {PRODUCT_LABEL: frozenset(_shown_products(part))}
-
-
-def _shown_products(part: Pool) -> list[str]:
-    """Return the product labels that nodes of the pool may have. The strategy `mixed` leaves them alone."""
-    is_shared, profile = bool(part.shares and not part.shares.spec.rename), ""
-    if isinstance(part.sharing, Mig):
-        profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
-        is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
-        is_shared, profile = is_shared and is_single, next(iter(profiles)) if is_single else ""
-    return [shown_product(item.label, profile=profile, is_shared=is_shared) for item in part.gpu.products]
+    return labels | {PRODUCT_LABEL: frozenset(shown_products(part))}
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:
-    if asked.key not in _JUDGED or any(not value or _PLACEHOLDER.search(value) for value in asked.values):
+    if asked.key not in _JUDGED or any(not value or PLACEHOLDER.search(value) for value in asked.values):
         return
     named = next((other.values for other in term if other.key == POOL_LABEL and other is not asked), ())
     pinned = [item for item in nodes if item.pool and item.pool.name in named]
@@ -154,7 +151,6 @@ def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fa
 
 
 _JUDGED = (POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, PRODUCT_LABEL)
-_PLACEHOLDER = regex(r"[${}]")
 
 
 def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
@@ -164,13 +160,13 @@ def _may_be_elsewhere(product: str, nodes: Sequence[_Nodes]) -> bool:
     if any(bare == item.label for gpu in own for item in gpu.products):
         return False
     is_known = any(bare == item.label for gpu in load().all() for item in gpu.products)
-    return is_known or not any(_may_be_called(product, gpu) for gpu in own)
+    return is_known or not any(may_be_called(product, gpu) for gpu in own)
 
 
-def _may_be_called(product: str, gpu: Gpu) -> bool:
-    from gpuplan.compiler.catalog.suggestions import may_be_called
+def may_be_called(product: str, gpu: Gpu) -> bool:
+    from gpuplan.compiler.catalog import suggestions
 
-    return may_be_called(product, gpu)
+    return suggestions.may_be_called(product, gpu)
 
 
 # --- What was meant ----------------------------------------------------------------------------------------------
@@ -200,7 +196,7 @@ def _meant(plan: Plan, asked: _Asked) -> list[Pool]:
 
 def _is_meant(plan: Plan, key: str, value: str, part: Pool) -> bool:
     if key == PRODUCT_LABEL:
-        return _may_be_called(value, part.gpu)
+        return may_be_called(value, part.gpu)
     own = part.labels.get(key, "")
     if key == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
         profiles = {name.replace("+", ".") for entry in part.sharing.layout.entries for name in entry.instances}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.compiler.checks.registry import Check, checks_in
 from gpuplan.compiler.planning.hand_files import HandFiles
-from gpuplan.features.files.checks import config_files, drivers, values
+from gpuplan.features.files.checks import config_files, drivers, schedulers, values
 
-ALONE_CHECKS: tuple[Check[HandFiles], ...] = checks_in(values, config_files, drivers)
+ALONE_CHECKS: tuple[Check[HandFiles], ...] = checks_in(values, config_files, drivers, schedulers)
 """Those that judge objects by settings of the GPU Operator among the same files; each has the rule of another check."""

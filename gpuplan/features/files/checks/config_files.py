@@ -7,18 +7,23 @@ from dataclasses import replace
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
-from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.base.wording import joined, misspelling
 from gpuplan.compiler.catalog.operators import find_line
 from gpuplan.compiler.checks import mig, operator
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.files import Config, holds_config, mig_configs, plugin_configs
-from gpuplan.compiler.checks.formats.settings import PLUGINS_CHART, overriding_strategy, settings_for
+from gpuplan.compiler.checks.formats.settings import (
+    PLUGINS_CHART,
+    overriding_strategy,
+    settings_for,
+    values_of_plugins_chart,
+)
 from gpuplan.compiler.checks.registry import same_rule
 from gpuplan.compiler.checks.wording import mistyped, those_there_are
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, MIG_MANAGER, HandFiles, Object, Settings
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import ClusterMigStrategy
-from gpuplan.features.components import label_selects_nothing
+from gpuplan.features.components import PLACEHOLDER, device_plugin_config_refused, label_selects_nothing
 from gpuplan.features.components.checks import choices
 
 # --- The MIG strategy --------------------------------------------------------------------------------------------
@@ -157,6 +162,35 @@ def _default_of_mig_manager(setting: Settings) -> Iterator[Finding]:
             notes=(f"the operator labels new nodes with `{ALL_DISABLED}`, and with no other entry",),
             help=f"write `{ALL_DISABLED}`, and label the nodes `nvidia.com/mig.config: {default}`",
         )
+
+
+@same_rule(device_plugin_config_refused)
+def plugins_chart_refused(files: HandFiles) -> Iterator[Finding]:
+    """Values of the device plugin's own chart that become variables which the plugin refuses.
+
+    (`validateFlags` in `cmd/nvidia-device-plugin/main.go` of NVIDIA/k8s-device-plugin v0.20.0; a variable may hold
+    several strategies for lists of devices, with commas.)
+    """
+    for given in values_of_plugins_chart(files):
+        for key, known in _FLAGS.items():
+            value = text(given.values.get(key))
+            stated = value.split(",") if key == "deviceListStrategy" else [value]
+            if value and not set(stated) <= set(known) and not PLACEHOLDER.search(value):
+                yield Finding(
+                    given.place(key),
+                    f"the device plugin knows no `{key}: {value}`",
+                    label="unknown",
+                    notes=("it ends with this value, and nodes hand out no GPUs",),
+                    help=f"write {joined([f'`{one}`' for one in known], 'or')}",
+                )
+
+
+_FLAGS = {
+    "deviceDiscoveryStrategy": ("auto", "nvml", "tegra"),
+    "deviceIDStrategy": ("uuid", "index"),
+    "deviceListStrategy": ("envvar", "volume-mounts", "cdi-annotations", "cdi-cri"),
+    "migStrategy": ("none", "single", "mixed"),
+}
 
 
 # --- What a release or a driver does with it ---------------------------------------------------------------------

@@ -27,9 +27,10 @@ def check() -> None:
     """Check manifests and MIG files without a platform.
 
     `gpuplan validate FILE` does the same. gpuplan checks these files by the rules of `gpuplan validate`: files of the
-    MIG manager and of the device plugin (alone, in ConfigMaps or in values of the GPU Operator's chart),
-    ClusterPolicies, quotas, LimitRanges, queues of Kueue and KAI-Scheduler, NodeFeatureRules and workloads. gpuplan
-    reads folders whole, and `-` is stdin. `gpuplan build --check` tells whether `out/` is current.
+    MIG manager and of the device plugin (alone, in ConfigMaps, in values of charts, and where Argo CD, Flux or k3s
+    install these), ClusterPolicies, quotas, LimitRanges, queues of Kueue and KAI-Scheduler, claims, NodeFeatureRules
+    and workloads of any kind. The last line says what was judged. gpuplan reads folders whole, and `-` is stdin.
+    `gpuplan build --check` tells whether `out/` is current.
 
     \b
       gpuplan check mig-parted.yaml --gpu A100-80GB

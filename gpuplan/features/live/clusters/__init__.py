@@ -8,7 +8,8 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from gpuplan.compiler.base.plain import mapping, sequence, text
-from gpuplan.compiler.planning.discovered import GPU_RESOURCE, NODE_POOL_LABELS
+from gpuplan.compiler.checks.node_labels import nfd_fault
+from gpuplan.compiler.planning.discovered import COUNT_LABEL, GPU_RESOURCE, NODE_POOL_LABELS, PASSING_TAINTS
 from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
 from gpuplan.features.live.clusters import kubernetes, operators, schedulers, tools
@@ -86,8 +87,13 @@ def node_labels(reader: Reader) -> NodeLabels:
         return NodeLabels.EXTERNAL
     if not reader.documents and any(POOL_LABEL in item.labels for item in reader.nodes):
         return NodeLabels.EXTERNAL  # the table of node groups is a file, which no cluster has
-    is_managed = any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS)
-    return NodeLabels.EXTERNAL if is_managed else NodeLabels.NFD
+    if any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS):
+        return NodeLabels.EXTERNAL
+    # NFD does not write each taint that people give nodes: an object for each node leaves their taints alone.
+    gpu_nodes = (item for item in reader.nodes if COUNT_LABEL in item.labels)
+    taints = [mapping(taint) for item in gpu_nodes for taint in sequence(part(item.body, "spec", "taints"))]
+    keys = {key for taint in taints if not (key := text(taint.get("key"))).startswith(PASSING_TAINTS)}
+    return NodeLabels.NODE if any(nfd_fault(key, ("feature",)) for key in keys) else NodeLabels.NFD
 
 
 _USUAL_TAINT: Final = {"key": GPU_RESOURCE, "value": "present", "effect": "NoSchedule"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY, policy, rules_of
+from gpuplan.compiler.admission.policies import DEVICES_POLICY, POD_SECURITY_POLICY, policy, rules_of
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, OPENSHIFT_RULES
@@ -13,9 +13,12 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import kubernetes_versions
 from gpuplan.compiler.planning.apis import api_of
 from gpuplan.compiler.planning.grants import GRANTS_POLICY, USUAL_GRACE_SECONDS
-from gpuplan.compiler.policy.models import Api, Platform
+from gpuplan.compiler.planning.plan import TENANT_LABEL
+from gpuplan.compiler.planning.schedulers import knows_admission_policies
+from gpuplan.compiler.policy.models import Api, Enforcement, Platform
 from gpuplan.features.live.clusters.reader import ARGOCD, Reader, Spec, differing, only, part, plan_of
 from gpuplan.features.live.drafts import spelt
+from gpuplan.features.live.dump import Item
 
 OPENSHIFT: Final = "config.openshift.io"
 
@@ -152,18 +155,25 @@ def routes(reader: Reader) -> Spec:
     return found
 
 
-_GROUP: Final = "admissionregistration.k8s.io"
+ADMISSION: Final = "admissionregistration.k8s.io"
 _KIND: Final = "ValidatingAdmissionPolicy"
+BINDING: Final = "ValidatingAdmissionPolicyBinding"
 _GRACE: Final = "grace-period"
 _BOUND: Final = regex(r"int\(params\.data\.gracePeriod\) : (\d{1,9})\)")
 
 
 def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
-    """Return the part on admission; ``spec`` is the rest of the cluster's."""
-    found = {item.name: item for item in reader.dump.of_kind(_GROUP, _KIND)}
-    plan = plan_of(spec, reader.cluster) if GRANTS_POLICY in found else None
+    """Return the part on admission; ``spec`` is the rest of the cluster's.
+
+    Where gpuplan has no policies yet, no rule has judged the work that runs: admission only warns at first.
+    """
+    found = {item.name: item for item in reader.dump.of_kind(ADMISSION, _KIND)}
+    if GRANTS_POLICY not in found:
+        return {"enforcement": Enforcement.WARN.value} if knows_admission_policies(spec["kubernetes"]) else {}
+    usual = {"enforcement": (_enforcement(reader).value, Enforcement.DENY.value)}
+    plan = plan_of(spec, reader.cluster)
     if plan is None:
-        return {}
+        return differing(usual)
     reader.use(found[GRANTS_POLICY])
     grants = map(mapping, sequence(part(found[GRANTS_POLICY].body, "spec", "validations")))
     bounds = (_BOUND.search(text(rule.get("expression"))) for rule in grants)
@@ -179,7 +189,24 @@ def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
         for rule in known.rules
         if rule.optional and rule.message not in messages.get(known.name, ())
     ]
-    return differing({"gracePeriod": (period, f"{USUAL_GRACE_SECONDS}s"), "without": (without, [])})
+    return differing({**usual, "gracePeriod": (period, f"{USUAL_GRACE_SECONDS}s"), "without": (without, [])})
+
+
+def _enforcement(reader: Reader) -> Enforcement:
+    """Return the cluster's enforcement: that of the binding for all tenants, or for all but some."""
+    for item in reader.dump.of_kind(ADMISSION, BINDING):
+        selector = part(item.body, "spec", "matchResources", "namespaceSelector")
+        terms = map(mapping, sequence(mapping(selector).get("matchExpressions")))
+        is_of_some = any(term.get("key") == TENANT_LABEL and term.get("operator") == "In" for term in terms)
+        if part(item.body, "spec", "policyName") == DEVICES_POLICY and not is_of_some:
+            return enforcement_in(item)
+    return Enforcement.DENY
+
+
+def enforcement_in(binding: Item) -> Enforcement:
+    """Return the enforcement that a binding of gpuplan's has."""
+    actions = sequence(part(binding.body, "spec", "validationActions"))
+    return Enforcement.WARN if "Warn" in actions else Enforcement.DENY
 
 
 def newest_version(reader: Reader) -> str:
@@ -187,7 +214,7 @@ def newest_version(reader: Reader) -> str:
 
     Newer versions have the level `baseline` of Pod Security forbid more.
     """
-    found = reader.dump.find(_GROUP, _KIND, POD_SECURITY_POLICY)
+    found = reader.dump.find(ADMISSION, _KIND, POD_SECURITY_POLICY)
     if found is None:
         return ""
     oldest, newest = (int(version.rpartition(".")[2]) for version in kubernetes_versions())

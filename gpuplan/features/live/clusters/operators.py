@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator.settings import NFD, NODE_RELABELING, ConfigMapNames, helm_values, is_reboot
-from gpuplan.compiler.base.diagnostics import Origin, field_path
+from gpuplan.compiler.base.diagnostics import Origin, Path, field_path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -73,6 +73,7 @@ class Operator(Value):
     """The settings of the operator, in all parts of the dump together."""
 
     settings: tuple[Settings, ...]
+    namespace: str = ""
 
     def text(self, *route: str) -> str:
         """Return the first text that is told at a route."""
@@ -95,8 +96,8 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 def read_operator(dump: Dump) -> Operator:
     """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
-    item = obeyed_policy(dump)
-    found = [Settings(item.at / "spec", inside(item.body, "spec"), item.source)] if item else []
+    policy = obeyed_policy(dump)
+    found = [Settings(policy.at / "spec", inside(policy.body, "spec"), policy.source)] if policy else []
     for document in dump.others:
         body = mapping(document.data)
         if is_settings(body):
@@ -113,7 +114,62 @@ def read_operator(dump: Dump) -> Operator:
             helm = inside(source, "helm") if text(source.get("chart")) == _CHART else {}
             values = (mapping(helm.get("valuesObject")), *map(mapping, read_text(helm.get("values"))))
             found += [Settings(item.at, part, item.source) for part in values if part]
-    return Operator(tuple(found))
+    found += [Settings(item.at / "spec", told, item.source) for item, told in own_plugins(dump) if not found]
+    return Operator(tuple(found), text(value_at(policy.body, ("status", "namespace"))) if policy else "")
+
+
+# --- The device plugin by its own chart --------------------------------------------------------------------------
+
+_PLUGIN_IMAGE: Final = "k8s-device-plugin"
+_CONFIG: Final = "configMap"
+
+
+def own_plugins(dump: Dump) -> Iterator[tuple[Item, Mapping[str, object]]]:
+    """Yield DaemonSets of the device plugin that no GPU Operator makes, with what the operator would be told.
+
+    (`deployments/helm/nvidia-device-plugin/templates/daemonset-device-plugin.yml` and `deployments/static` of
+    NVIDIA/k8s-device-plugin at 1b826acc6.)
+    """
+    for item in dump.of_kind("apps", "DaemonSet"):
+        owners = map(mapping, sequence(inside(item.body, "metadata").get("ownerReferences")))
+        pod = inside(item.body, "spec", "template", "spec")
+        containers = [mapping(part) for key in ("initContainers", "containers") for part in sequence(pod.get(key))]
+        plugins = [part for part in containers if _PLUGIN_IMAGE in text(part.get("image"))]
+        is_plugin = any("gpu-feature-discovery" not in str(part.get("command")) for part in plugins)
+        if is_plugin and not any(owner.get("kind") == "ClusterPolicy" for owner in owners):
+            yield item, _told_by(dump, item, plugins, pod)
+
+
+def _told_by(
+    dump: Dump, plugin: Item, containers: Sequence[Mapping[str, object]], pod: Mapping[str, object]
+) -> Mapping[str, object]:
+    said = {name: value for part in containers for name, value in _variables(part)}
+    volumes = map(mapping, sequence(pod.get("volumes")))
+    maps = [name for volume in volumes if (name := text(inside(volume, _CONFIG).get("name")))]
+    held = dump.find("", "ConfigMap", maps[0], plugin.namespace) if maps else None
+    keys = [*inside(held.body, "data")] if held else []
+    default, file = said.get("DEFAULT_CONFIG", ""), said.get("CONFIG_FILE", "").rpartition("/")[2]
+    fallbacks = said.get("FALLBACK_STRATEGIES", "").split(",")
+    if not default and "FALLBACK_STRATEGIES" not in said:  # no config-manager chooses: the plugin reads the file itself
+        default = file if file in keys else ""
+    if not default and "named" in fallbacks and "default" in keys:
+        default = "default"
+    if not default and "single" in fallbacks and len(keys) == 1:
+        [default] = keys
+    config = {"name": maps[0], "default": default} if maps else {}
+    strategy = said.get("MIG_STRATEGY", "")
+    return {"devicePlugin": {"config": config}, **({"mig": {"strategy": strategy}} if strategy else {})}
+
+
+def _variables(container: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the variables of a container, and its flags as the variables that say the same."""
+    words = [*map(text, sequence(container.get("command"))), *map(text, sequence(container.get("args")))]
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if word.startswith("--"):
+            name, has_value, value = word.removeprefix("--").partition("=")
+            yield name.upper().replace("-", "_"), value if has_value else following
+    for variable in map(mapping, sequence(container.get("env"))):
+        yield text(variable.get("name")), text(variable.get("value"))
 
 
 def obeyed_policy(dump: Dump) -> Item | None:
@@ -187,7 +243,10 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
     version = installation.version
     if not version and (release := next(filter(None, map(_release_in, _versions(reader))), "")):
         version = f"v{release.removeprefix('v')}"
-    if not version:
+    plugin = next((item for item, _ in own_plugins(reader.dump)), None)
+    if plugin is not None and not version and installation.policy is None:
+        reader.say("plugin-without-operator", plugin.at, item=plugin)
+    elif not version:
         at = installation.policy.at if installation.policy else None
         reader.say("unknown-operator", at, release=newest_release())
     spec = {"install": installation.install.value, "version": version or newest_release()}
@@ -204,6 +263,7 @@ def place(reader: Reader, installation: Installation, platform: Platform) -> Spe
             "clusterPolicy": (cluster_policy, "gpu-cluster-policy" if is_openshift else "cluster-policy"),
             "clusterPolicyPatch": (ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None, None),
             "devicePluginConfig": (DevicePluginConfig.FIXED.value if is_fixed else None, None),
+            "defaultDevicePluginConfig": (read_operator(reader.dump).default_key or None, None),
             "chartRepoURL": (installation.repository or None, NVIDIA_CHARTS),
         }
     )
@@ -328,18 +388,35 @@ def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
                 yield text(source.get("targetRevision")), text(part(spec, "destination", "namespace"))
 
 
+def releases(dump: Dump) -> Iterator[tuple[Item, Path, str]]:
+    """Yield the releases of the operators that run, each with its place: in a Deployment, or in what OLM installed."""
+    labels: Path = ("metadata", "labels")
+    for item in _workloads_of_chart(dump):
+        routes: list[Path] = [(*labels, "app.kubernetes.io/version"), (*labels, "helm.sh/chart")]
+        containers = sequence(part(item.body, "spec", "template", "spec", "containers"))
+        for index, container in enumerate(containers):
+            if "gpu-operator" in text(mapping(container).get("image")):
+                routes.append(("spec", "template", "spec", "containers", index, "image"))
+        found = ((route, _release_in(text(value_at(item.body, route)).rpartition(":")[2])) for route in routes)
+        yield from [(item, *pair) for pair in found if pair[1]][:1]
+    for item in dump.of_kind(OLM, "ClusterServiceVersion"):
+        # OLM copies one into every namespace, and keeps the old one until the new one has succeeded.
+        is_copy, phase = _COPY in item.labels, part(item.body, "status", "phase")
+        release = _release_in(item.name) if item.name.startswith(PACKAGE) else ""
+        if release and not is_copy and phase in (None, "Succeeded"):
+            yield item, ("metadata", "name"), release
+
+
+_COPY: Final = "olm.copiedFrom"
+
+
 def _versions(reader: Reader) -> Iterator[object]:
-    for item in _workloads_of_chart(reader):
-        yield item.labels.get("app.kubernetes.io/version")
-        yield item.labels.get("helm.sh/chart")
-        for container in sequence(part(item.body, "spec", "template", "spec", "containers")):
-            image = text(mapping(container).get("image"))
-            yield image.rpartition(":")[2] if "gpu-operator" in image else ""
+    found = [*releases(reader.dump)]
+    yield from (release for item, _, release in found if item.kind == "Deployment")
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
         yield item.labels.get("helm.sh/chart")
         yield item.labels.get("app.kubernetes.io/version")
-    for item in reader.dump.of_kind(OLM, "ClusterServiceVersion"):
-        yield item.name if item.name.startswith(PACKAGE) else ""
+    yield from (release for item, _, release in found if item.kind != "Deployment")
     for item in reader.dump.of_kind(OLM, "Subscription"):
         if part(item.body, "spec", "name") == PACKAGE:
             yield part(item.body, "status", "installedCSV")
@@ -351,9 +428,9 @@ def _versions(reader: Reader) -> Iterator[object]:
         yield chart.get("version") if chart.get("chart") == OPERATORS_CHART else ""
 
 
-def _workloads_of_chart(reader: Reader) -> Sequence[Item]:
+def _workloads_of_chart(dump: Dump) -> Sequence[Item]:
     """Return the operator's own Deployment."""
-    found = reader.dump.of_kind("apps", "Deployment")
+    found = dump.of_kind("apps", "Deployment")
     return [item for item in found if item.name == "gpu-operator"]
 
 
@@ -368,7 +445,7 @@ def _namespace(reader: Reader, installation: Installation) -> str:
     """Where the operator runs, and looks for its files."""
     if installation.policy is not None and (stated := text(part(installation.policy.body, "status", "namespace"))):
         return stated
-    names = [item.namespace for item in _workloads_of_chart(reader)]
+    names = [item.namespace for item in _workloads_of_chart(reader.dump)]
     names += [item.namespace for item in reader.dump.of_kind(OLM, "Subscription") if item.name == PACKAGE]
     names += [namespace for _, namespace in _charts_of_others(reader)]
     for item in reader.dump.of_kind(HELM, "HelmRelease"):

@@ -25,7 +25,7 @@ from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
 from gpuplan.features.live.clusters.operators import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
-from gpuplan.features.live.dump import units_in
+from gpuplan.features.live.dump import Dump, Item, units_in
 from gpuplan.features.live.queues import root_cohort
 
 KUEUE: Final = "kueue.x-k8s.io"
@@ -184,15 +184,21 @@ def _configuration(reader: Reader, values: Mapping[str, Any]) -> Mapping[str, An
     """
     if inner := _inner(part(values, "managerConfig", "controllerManagerConfigYaml")):
         return inner
-    for item in reader.dump.of_kind(_CONFIG, "Configuration"):
+    for item, _, body in kueue_configurations(reader.dump):
         reader.use(item)
-        return item.body
-    for item in reader.dump.of_kind("", "ConfigMap"):
-        if item.name == _MANAGER[0]:
-            reader.use(item)
-            inner = _inner(mapping(item.body.get("data")).get(_MANAGER[1]))
-            return {key: inner[key] for key in _MATTERS if key in inner}
+        is_whole = item.kind != "ConfigMap"
+        return {key: value for key, value in body.items() if is_whole or key in _MATTERS}
     return {}
+
+
+def kueue_configurations(dump: Dump) -> Iterator[tuple[Item, Origin, Mapping[str, Any]]]:
+    """Yield Kueue's Configurations, each with its object and its place: files first, then what Kueue reads."""
+    for item in dump.of_kind(_CONFIG, "Configuration"):
+        yield item, item.at, item.body
+    for item in dump.of_kind("", "ConfigMap"):
+        if item.name == _MANAGER[0]:
+            inner = _inner(mapping(item.body.get("data")).get(_MANAGER[1]))
+            yield item, item.at / "data" / _MANAGER[1], inner
 
 
 _MATTERS: Final = ("integrations", "resources", "featureGates")

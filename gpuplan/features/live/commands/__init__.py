@@ -33,13 +33,14 @@ def drift() -> None:
     DUMP is the output of `kubectl get -o yaml`: a file, a folder, or - for stdin. gpuplan connects to no cluster. It
     compares each field that it writes, by the rules of server-side apply. A difference shows the line of the policy,
     the effect of the next sync, and who changed the field, if the dump was made with `--show-managed-fields`. If the
-    dump has a list of a kind, objects that are not in the list count as missing. Objects of others are ignored, but
-    gpuplan reports objects that act against the policies (GPU816).
+    dump has a list of a kind, objects that are not in the list count as missing. Fields and objects of others are
+    ignored, unless they act against the policies: fields that stop one of gpuplan's objects differ, and objects are
+    findings (GPU816). A finding is an error if the object stops work or takes away what policies give.
 
     \b
-    Exit codes: 0  nothing differs
-                1  something differs
-                2  trouble; the policies cannot be planned, or the dump shows nothing of the cluster
+    Exit codes: 0  nothing differs, and nothing of others stops work or takes something away
+                1  something differs, or stops work or takes something away
+                2  trouble; the policies cannot be planned, or the dump shows another cluster, or nothing of this one
 
     \b
       kubectl get nodes,resourcequotas,rolebindings -A -o yaml --show-managed-fields > live.yaml

@@ -30,12 +30,14 @@ def drift(
     if not drifting.is_comparable:
         write_findings(terminal, drifting.report, (), to_stderr=True)
         return 2
+    said = [f"{printable(note)}\n" for note in notes(drifting)]
+    if drifting.doubt:
+        terminal.say(said.pop(0))
     write_outputs(
         terminal.root, outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_drift, drifting)
     )
     if drifting.report.diagnostics:
         write_findings(terminal, drifting.report, (), to_stderr=True)
-    for note in notes(drifting):
-        terminal.say(f"{printable(note)}\n")
+    terminal.say("".join(said))
     terminal.say(f"{printable(verdict(drifting))}\n")
     return 0 if not drifting.drifts and is_acceptable(drifting.report, warnings_as_errors=warnings_as_errors) else 1

@@ -10,7 +10,7 @@ import click
 from gpuplan.features.live import views as view
 from gpuplan.features.live.importing import adopt, write_import
 from gpuplan.terminal.formats import write_findings
-from gpuplan.terminal.lists import contents
+from gpuplan.terminal.lists import contents, passed_over
 from gpuplan.terminal.options import Output
 from gpuplan.terminal.schemas import beside_policies
 from gpuplan.terminal.session import Terminal
@@ -33,7 +33,7 @@ def import_(
         raise click.UsageError("Missing argument 'DUMP...': `gpuplan import --commands` says how to make one.")
     read = dict(contents(dumps))
     terminal = terminal.naming(read)
-    imported = adopt(read, terminal.root, cluster, merges=merge)
+    imported = adopt(read, terminal.root, cluster, merges=merge, passed_over=passed_over(dumps))
     if dry_run:
         terminal.print(view.files(imported))
     elif imported.files:

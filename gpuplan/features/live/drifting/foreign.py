@@ -7,15 +7,21 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Label, field_path
+from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Path, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import listing
-from gpuplan.compiler.manifests import Identity
+from gpuplan.compiler.base.wording import count, listing
+from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
-from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Tenant
+from gpuplan.compiler.planning.kueue import frameworks
+from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
+from gpuplan.compiler.planning.schedulers.kueue import KUEUE
+from gpuplan.features.components import limited_gpus
+from gpuplan.features.live.clusters.schedulers import kueue_configurations
+from gpuplan.features.live.drifting.nodes import home_of
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
+from gpuplan.features.live.pools.nodes import read_machines
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -27,18 +33,10 @@ def opponents(
     ours: AbstractSet[Identity],
     written: Mapping[Identity, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[Diagnostic]:
-    """Yield findings on what acts against a plan: objects of others, and fields that others added to ours."""
-    around = _Around(plan, dump, {*ours})
-    for check in (_quotas, _nodes, _queues, _role_bindings):
+    """Yield findings on what acts against a plan: errors for what stops work or takes away what policies give."""
+    around = _Around(plan, dump, {*ours}, written)
+    for check in (_quotas, _defaults, _nodes, _queues, _configurations, _role_bindings):
         yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in check(around))
-    for addition in _ADDITIONS:
-        for item in dump.of_kind(addition.group, addition.kind):
-            found, body = value_at(item.body, addition.route), written.get(item.identity)
-            if body is None or not found or found == addition.idle or value_at(body, addition.route) is not None:
-                continue
-            at, field = item.at / addition.route, field_path(addition.route)
-            diagnostic = report("added-field", at, item=item, field=field, addition=addition)
-            yield replace(diagnostic, clusters=(plan.cluster.name,))
 
 
 def _said_by(tenant: Tenant) -> tuple[Label, ...]:
@@ -51,9 +49,14 @@ class _Around(NamedTuple):
     plan: Plan
     dump: Dump
     ours: set[Identity]
+    written: Mapping[Identity, Mapping[str, Any]] = MappingProxyType({})
 
     def others(self, group: str, kind: str) -> Iterator[Item]:
         return (item for item in self.dump.of_kind(group, kind) if item.identity not in self.ours)
+
+    def names(self, kind: str) -> set[str]:
+        """Return the names of our objects of a kind."""
+        return {identity.name for identity in self.ours if identity.kind == kind}
 
     def tenant_of(self, namespace: str) -> Tenant | None:
         """Return the tenant that a namespace belongs to, by name or by its label."""
@@ -70,39 +73,6 @@ class _Around(NamedTuple):
         return {"kubernetes.io/metadata.name": namespace, **given}
 
 
-# --- Fields of our objects ---------------------------------------------------------------------------------------
-
-
-class _Addition(NamedTuple):
-    """A field that takes an object of a kind out of force, wholly or in part, by a value other than ``idle``."""
-
-    group: str
-    kind: str
-    route: tuple[str, ...]
-    effect: str
-    idle: object = None
-
-
-_ADMISSION: Final = "admissionregistration.k8s.io"
-_ADDITIONS: Final = (
-    _Addition("", "ResourceQuota", ("spec", "scopes"), "it counts only the pods of these scopes"),
-    _Addition("", "ResourceQuota", ("spec", "scopeSelector"), "it counts only the pods that this selects"),
-    _Addition(
-        _ADMISSION, "ValidatingAdmissionPolicy", ("spec", "matchConditions"), "it judges only what meets all of these"
-    ),
-    _Addition(
-        "",
-        "Namespace",
-        ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"),
-        "pods meet the checks of that release alone",
-        "latest",
-    ),
-    _Addition("scheduling.k8s.io", "PriorityClass", ("globalDefault",), "pods that name no class get it"),
-    _Addition(_KUEUE, "ClusterQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
-    _Addition(_KUEUE, "LocalQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
-)
-
-
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
@@ -115,7 +85,37 @@ def _quotas(around: _Around) -> Iterator[Diagnostic]:
         keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
             at, related = item.at / "spec" / "hard" / keys[0], _said_by(tenant)
-            yield report("quota-beside", at, related=related, item=item, keys=keys, all=listing(keys), tenant=tenant)
+            found = report("quota-beside", at, related=related, item=item, keys=keys, all=listing(keys), tenant=tenant)
+            is_tighter = any(_is_tighter(around, item, key) for key in keys)
+            yield replace(found, finding=replace(found.finding, severity=Severity.ERROR)) if is_tighter else found
+
+
+def _is_tighter(around: _Around, quota: Item, key: str) -> bool:
+    """Whether a quota of others allows less than ours of its namespace."""
+    own = (
+        parse_quantity(str(found))
+        for identity, body in around.written.items()
+        if (identity.kind, identity.namespace) == ("ResourceQuota", quota.namespace)
+        and (found := inside(body, "spec", "hard").get(key)) is not None
+    )
+    theirs, ours = (
+        parse_quantity(str(inside(quota.body, "spec", "hard")[key])),
+        min((found for found in own if found is not None), default=None),
+    )
+    return ours is None or theirs is None or theirs < ours
+
+
+def _defaults(around: _Around) -> Iterator[Diagnostic]:
+    """Objects of others that give something to pods that ask for nothing."""
+    for item in around.others("", "LimitRange"):
+        tenant = around.tenant_of(item.namespace)
+        for index, limit in enumerate(map(mapping, sequence(inside(item.body, "spec").get("limits")))):
+            for field, key, effect in limited_gpus(limit, is_whole=True) if tenant else ():
+                at = item.at / "spec" / "limits" / index / field / key
+                yield report("gpus-in-limits", at, item=item, key=key, effect=effect, tenant=tenant)
+    for item in around.others("scheduling.k8s.io", "PriorityClass"):
+        if item.body.get("globalDefault") is True:
+            yield report("class-for-everybody", item.at / "globalDefault", item=item)
 
 
 _REQUESTS: Final = "requests."
@@ -138,6 +138,21 @@ def _nodes(around: _Around) -> Iterator[Diagnostic]:
                     related, shown = (Label(pool.at, f"pool `{pool.name}` gives it"),), f"`{value}`"
                     shown = shown if isinstance(value, str) else ""
                     yield report("label-by-another-rule", at, related=related, item=item, key=key, value=shown)
+    live = read_machines(around.dump).live
+    homeless = [
+        item
+        for item in around.dump.of_kind("", "Node")
+        if item.name in live
+        and POOL_LABEL not in item.labels
+        and home_of(around.plan, item) is None
+        # Others have their GPUs for virtual machines.
+        and item.labels.get("nvidia.com/gpu.workload.config", "container") == "container"
+    ]
+    if homeless and around.plan.pools:
+        names = listing([item.name for item in homeless])
+        called = count(len(homeless), "node")
+        verb = "is" if len(homeless) == 1 else "are"
+        yield report("node-in-no-pool", homeless[0].at / "metadata" / "name", called=called, verb=verb, names=names)
     operator, name = around.plan.cluster.gpu_operator, around.plan.cluster.gpu_operator.cluster_policy
     for item in around.others("nvidia.com", "ClusterPolicy"):
         if item.name != name:
@@ -160,13 +175,63 @@ def _queues(around: _Around) -> Iterator[Diagnostic]:
         if open_to:
             at = item.at / "spec" / "namespaceSelector"
             yield report("queue-takes-tenants", at, item=item, namespaces=listing(open_to))
-    queues = {identity.name for identity in around.ours if identity.kind == "ClusterQueue"}
+    yield from _quota_of_queues(around)
+    queues = around.names("ClusterQueue")
     for item in around.others(_KUEUE, "LocalQueue"):
         owner = around.tenant_of(item.namespace)
         queue = text(inside(item.body, "spec").get("clusterQueue"))
         if owner and queue and queue not in queues:
             at, related = item.at / "spec" / "clusterQueue", _said_by(owner)
             yield report("leads-to-another-queue", at, related=related, item=item, queue=queue, tenant=owner)
+
+
+def _quota_of_queues(around: _Around) -> Iterator[Diagnostic]:
+    """Queues of others that take part in what is the tenants': below a queue of ours, or with a flavor of ours."""
+    for group, kind, fields, parent in _PARENTS:
+        for item in around.others(group, kind):
+            spec = inside(item.body, "spec")
+            field = next((field for field in fields if text(spec.get(field)) in around.names(parent)), "")
+            if field:
+                yield report("queue-below", item.at / "spec" / field, item=item, name=spec[field], kind=parent)
+            for route, name in _flavors(spec):
+                if not field and name in around.names("ResourceFlavor"):
+                    yield report("queue-with-flavor", item.at / "spec" / route, item=item, name=name)
+                    break
+
+
+_PARENTS: Final = (
+    (_KUEUE, "ClusterQueue", ("cohortName", "cohort"), "Cohort"),
+    (_KUEUE, "Cohort", ("parentName", "parent"), "Cohort"),
+    ("scheduling.run.ai", "Queue", ("parentQueue",), "Queue"),
+)
+"""The fields by which queues name the one above: Kueue's as `v1beta2` and `v1beta1` have it, and KAI-Scheduler's."""
+
+
+def _flavors(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    for group, listed in enumerate(map(mapping, sequence(spec.get("resourceGroups")))):
+        for index, flavor in enumerate(map(mapping, sequence(listed.get("flavors")))):
+            yield ("resourceGroups", group, "flavors", index, "name"), text(flavor.get("name"))
+
+
+def _configurations(around: _Around) -> Iterator[Diagnostic]:
+    """Kueue's own Configuration, which nobody syncs unless its chart is gpuplan's."""
+    plan = around.plan
+    if plan.scheduler is not KUEUE:
+        return
+    settings = plan.cluster.scheduler.spec.kueue
+    is_meant = bool(settings and settings.configuration.get("manageJobsWithoutQueueName"))
+    of = {(known.group, known.kind): known.integration for known in frameworks(plan.cluster)}
+    used = {of[pair]: pair[1] for identity in sorted(around.ours) if (pair := identity[:2]) in of}
+    for item, at, body in kueue_configurations(around.dump):
+        listed = value_at(body, ("integrations", "frameworks"))
+        known = sequence(listed) if listed is not None else ("batch/job",)
+        lacking = [name for name in of.values() if name not in known]
+        for name in filter(used.get, lacking):
+            yield report("kind-without-queue", at, item=item, name=name, kind=used[name])
+        if rest := [name for name in lacking if name not in used]:
+            yield report("kinds-unknown", at, item=item, names=listing(rest))
+        if body.get("manageJobsWithoutQueueName") is True and not is_meant:
+            yield report("jobs-without-queue", at, item=item)
 
 
 # --- Rights ------------------------------------------------------------------------------------------------------

@@ -199,7 +199,8 @@ class Drifting(Value):
     """The differences between what runs and what the policies build: ``drifts``, worst first.
 
     ``left_alone`` are those that the tool which syncs is told to leave, and ``unjudged`` what the dump does not show.
-    If the policies have errors, nothing was compared. ``report`` has the findings on the dump.
+    Nothing was compared if the policies have errors, or the dump; else it ``is_comparable``. ``report`` has the
+    findings on the dump, in which errors are objects of others that stop work or take away what policies give.
     """
 
     report: Report
@@ -211,19 +212,20 @@ class Drifting(Value):
     """The number of objects of the dump that were compared."""
     told_name: str = ""
     """The cluster's name in gpuplan's own objects of the dump, or an empty text."""
-
-    @property
-    def is_comparable(self) -> bool:
-        return self.report.is_valid
+    is_comparable: bool = False
+    doubt: str = ""
+    """The reason to believe that the dump is of another cluster, or an empty text."""
 
 
 class Comparison(NamedTuple):
     """The differences of a dump from a plan; ``number`` is how many objects were compared.
 
-    ``opponents`` are objects of others that act against the policies.
+    ``opponents`` are objects of others that act against the policies. ``synced`` are the differences that follow from
+    what the policies write; no sync changes the others.
     """
 
     drifts: tuple[Drift, ...]
+    synced: tuple[Drift, ...]
     left_alone: tuple[Drift, ...]
     unjudged: tuple[Unjudged, ...]
     opponents: tuple[Diagnostic, ...]

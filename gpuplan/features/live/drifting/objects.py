@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
@@ -12,9 +12,12 @@ from gpuplan.compiler.base.plain import mapping, sequence, text, value_at
 from gpuplan.compiler.base.trees import ABSENT, leaves
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests import Identity, gvk_of
+from gpuplan.compiler.manifests.kinds.imported import COLLECTED, Collected
 from gpuplan.compiler.manifests.merging.applied import Difference, differences, find_item, is_same
 from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.provenance import Links
 from gpuplan.compiler.manifests.shapes import shape_of
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import REVISION
 from gpuplan.features.live.dump import Dump, Item, is_named
 
@@ -36,11 +39,14 @@ class Unjudged(NamedTuple):
 
 
 class Compared(Value):
-    """The objects of a dump beside those that are written."""
+    """The objects of a dump beside those that are written.
+
+    ``missing`` are objects that the cluster lacks, each with the file that would hold it if no list has its kind.
+    """
 
     compared: frozenset[Identity]
     differing: tuple[Differing, ...]
-    missing: tuple[Identity, ...]
+    missing: Mapping[Identity, str]
     unjudged: tuple[Unjudged, ...]
 
 
@@ -48,14 +54,14 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
     """Return the objects that are written, beside a dump of a cluster with this version of Kubernetes."""
     scope = Scope(dump)
     differing: list[Differing] = []
-    missing: list[Identity] = []
+    missing: dict[Identity, str] = {}
     found: list[Identity] = []
     unjudged: Counter[tuple[str, str]] = Counter()
     for identity, body in written.items():
         item = dump.find(*identity[:2], identity.name, identity.namespace)
         if item is None:
             if scope.is_whole(identity):
-                missing.append(identity)
+                missing[identity] = scope.find_file(identity)
             else:
                 unjudged[_kind(identity), _NOT_THERE] += 1
             continue
@@ -70,7 +76,7 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
         if here:
             differing.append(Differing(identity, item, tuple(here.values())))
     rest = tuple(Unjudged(kind, number, why) for (kind, why), number in sorted(unjudged.items()))
-    return Compared(frozenset(found), tuple(differing), tuple(missing), rest)
+    return Compared(frozenset(found), tuple(differing), missing, rest)
 
 
 _NOT_THERE: Final = "the dump has no list of them"
@@ -83,7 +89,10 @@ def _kind(identity: Identity) -> str:
 class Scope:
     """The kinds that a dump holds as a whole: those of which it has a list.
 
-    A list of objects of one namespace alone may be of that namespace, as `kubectl get -n` prints it.
+    A list of objects of one namespace alone may be of that namespace, as `kubectl get -n` prints it. kubectl prints a
+    list of nothing without a kind, so its file says what it is of: in a folder that `gpuplan import --commands` filled,
+    a list holds all that its command collects. Such a folder has the file of the first command, with nodes and
+    namespaces. What the API server makes on each cluster shows that this file holds all of its kinds, too.
     """
 
     def __init__(self, dump: Dump) -> None:
@@ -94,11 +103,62 @@ class Scope:
             if "items" in item.at.path:
                 of = id(item.at.source), item.at.path[: item.at.path.index("items")]
                 self._listed[item.group, item.kind][of].add(item.namespace)
+        kinds: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        for item in dump.objects:
+            kinds[item.file].add((item.group, item.kind))
+        self._collected: list[tuple[str, Collected]] = []
+        """The files that a command filled."""
+        for file in dump.lists:
+            folder, _, name = file.rpartition("/")
+            first = f"{folder}/{COLLECTED[0].file}" if folder else COLLECTED[0].file
+            command = next((found for found in COLLECTED if found.file == name and not found.label), None)
+            is_filled = kinds[first] >= _FIRST and (file != first or kinds[file] >= _EVERYWHERE)
+            if is_filled and command is not None and kinds[file] <= {*command.pairs}:
+                self._collected.append((file, command))
 
     def is_whole(self, identity: Identity) -> bool:
         """Whether an object would be in the dump if the cluster had it."""
+        return self._is_listed(identity) or bool(self.find_file(identity))
+
+    def find_file(self, identity: Identity) -> str:
+        """Return the file that would hold an object of which no list has the kind; empty if nothing says so."""
+        if self._is_listed(identity):
+            return ""
+        pair, spaces = identity[:2], ("", identity.namespace)
+        found = (file for file, one in self._collected if pair in one.pairs and one.namespace in spaces)
+        return next(found, "")
+
+    def _is_listed(self, identity: Identity) -> bool:
         lists = self._listed.get((identity.group, identity.kind), {}).values()
         return any(len(spaces) > 1 or identity.namespace in spaces for spaces in lists)
+
+
+_FIRST: Final = {("", "Node"), ("", "Namespace")}
+_EVERYWHERE: Final = {("scheduling.k8s.io", "PriorityClass"), ("rbac.authorization.k8s.io", "RoleBinding")}
+"""Kinds of which the API server makes objects in every cluster when it starts.
+
+(`rest/storage_scheduling.go` in `pkg/registry/scheduling` and `rest/storage_rbac.go` in `pkg/registry/rbac` of
+kubernetes/kubernetes.)
+"""
+
+
+class Observed(NamedTuple):
+    """Something that is not as the policies have it, beyond the fields that are written; ``subject`` is None if absent.
+
+    ``links`` are the places of the policy that say it. Whatever labels nodes sets again what ``is_labelled``, a sync of
+    a chart's ``folder`` what the chart sets, and each sync what ``is_whole``: a part of what is applied as a whole.
+    """
+
+    title: str
+    subject: Item | None
+    route: Path
+    written: object
+    live: object
+    links: Links = ()
+    note: str = ""
+    is_labelled: bool = False
+    folder: str = ""
+    is_whole: bool = False
 
 
 # --- What should be gone -----------------------------------------------------------------------------------------
@@ -214,6 +274,25 @@ APPLIERS: Final = ("argocd-controller", "kustomize-controller")
 away."""
 _NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance", REVISION)
 """Beginnings of the labels and annotations that they add themselves."""
+
+
+def unread_annotations(plan: Plan, dump: Dump, ours: Container[Identity]) -> Callable[[str, object], bool]:
+    """Return whether a path, with what is written there, is annotations of Argo CD and Flux that neither reads.
+
+    That is so if the policies name no such tool, and no object of ours was applied by it.
+    """
+    is_synced = bool(plan.cluster.argocd or plan.cluster.flux) or any(
+        [*applied_by(item)] or any(owner.manager in APPLIERS for owner, _ in _entries(item.body))
+        for item in dump.objects
+        if item.identity in ours
+    )
+    starts, annotations = _NOTES[:2], "metadata.annotations"
+
+    def is_unread(path: str, written: object) -> bool:
+        inner = mapping(written) if path == annotations else (path.removeprefix(f'{annotations}["'),)
+        return path.startswith(annotations) and not is_synced and all(str(key).startswith(starts) for key in inner)
+
+    return is_unread
 
 
 def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:

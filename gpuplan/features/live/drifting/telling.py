@@ -12,6 +12,7 @@ from gpuplan.compiler.base.diagnostics import Path as Route
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.base.trees import ABSENT
+from gpuplan.compiler.delivery.charts import chart_of
 from gpuplan.compiler.manifests import Identity, gvk_of
 from gpuplan.compiler.manifests.merging.applied import Difference, as_found, with_left
 from gpuplan.compiler.manifests.provenance import How, Link
@@ -24,8 +25,8 @@ from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folde
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import class_of_labels, compare_objects, locked_fields
 from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, Planned, Platform
-from gpuplan.features.live.drifting.nodes import NodeDifference
-from gpuplan.features.live.drifting.objects import Differing, Leftover, find_owner
+from gpuplan.features.live.drifting.objects import Differing, Leftover, Observed, find_owner
+from gpuplan.features.live.drifting.operator import lists_none
 from gpuplan.features.tracing import Leaf, Places, Source, spelled, trace_artifact, values_of
 
 
@@ -67,7 +68,7 @@ class Telling:
             next_sync = NextSync.FAILS if is_fixed else NextSync.OVERWRITES
             if is_left:
                 next_sync = NextSync.LEAVES
-            elif applier is None and not one.tool:  # nobody syncs the folder
+            elif applier is None and not one.tool and not is_fixed:  # nobody syncs the folder
                 next_sync = NextSync.NOTHING
             yield Drift(
                 self.plan.cluster.name,
@@ -88,8 +89,8 @@ class Telling:
                 change_class=change_class,
             )
 
-    def missing(self, identity: Identity) -> Drift:
-        """Report an object that the cluster does not have."""
+    def missing(self, identity: Identity, file: str = "") -> Drift:
+        """Report an object that the cluster does not have, as a ``file`` with nothing of its kind shows."""
         one = self.platform.objects[identity]
         applier = self._applier(one)
         if one.artifact is None:
@@ -107,6 +108,7 @@ class Telling:
             next_sync=NextSync.CREATES if applier or one.tool else NextSync.NOTHING,
             applier=applier,
             change_class=self._class_of(identity, None, one.body),
+            note=lists_none(file),
         )
 
     def leftover(self, leftover: Leftover) -> Drift:
@@ -127,32 +129,50 @@ class Telling:
             note="it was left for what names it, and nothing does any more" if leftover.is_kept else "",
         )
 
-    def node(self, difference: NodeDifference) -> Drift:
-        """Report a node that differs from its pool, or nodes of a pool that are missing."""
-        sources = tuple(self._places.source(link) for link in once(written(difference.links)))
+    def observed(self, differs: Differs, seen: Observed, identity: Identity | None = None) -> Drift:
+        """Report something that differs beyond the fields that are written: of an object of ours, or of others."""
+        one = self.platform.objects.get(identity) if identity else None
         labels = self.plan.cluster.spec.node_labels
-        change_class = ChangeClass.NONE
-        if difference.is_labelled and difference.route[0] == "spec":
+        change_class, links = ChangeClass.NONE, once(written(seen.links))
+        if seen.is_labelled and seen.route[0] == "spec":
             change_class = ChangeClass.TAINT
-        elif difference.is_labelled:
-            key, values = str(difference.route[-1]), (difference.live, difference.written)
+        elif seen.is_labelled:
+            key, values = str(seen.route[-1]), (seen.live, seen.written)
             change_class = class_of_labels(*({} if value is ABSENT else {key: value} for value in values))
+        elif one and identity:
+            added = Difference(seen.route, seen.route, ABSENT, seen.live)
+            change_class = self._class_of(identity, with_left(one.body, [added]), one.body)
+            links = once(trace_artifact(self.plan, one.path, one.artifact).whole) if one.artifact else ()
+        elif seen.subject and isinstance(seen.live, bool):  # an operand is on or off
+            base = {key: seen.subject.body.get(key) for key in ("apiVersion", "kind", "metadata")}
+            routes = (Difference(seen.route, seen.route, ABSENT, value) for value in (seen.live, seen.written))
+            before, after = (with_left(base, [route]) for route in routes)
+            change_class = self._class_of(seen.subject.identity, before, after, seen.folder)
+        applier, next_sync = None, NextSync.NOTHING
+        if seen.is_labelled and labels is NodeLabels.NFD:
+            next_sync = NextSync.RELABELS
+        elif seen.is_whole and one:
+            applier = self._applier(one)
+        elif seen.folder and chart_of(self.plan, seen.folder):
+            applier = find_applier(self.plan, seen.folder)
+        if applier:
+            next_sync = NextSync.CREATES if differs is Differs.MISSING else NextSync.OVERWRITES
         return Drift(
             self.plan.cluster.name,
-            Differs.NODE,
-            f"Node {difference.name}" if difference.name else f"Pool {difference.pool.name}" if difference.pool else "",
-            path=spelled(difference.route),
-            written=_plain(difference.written),
-            live=_plain(difference.live),
-            is_written=difference.written is not ABSENT,
-            has_live=difference.live is not ABSENT,
-            dump=difference.node.file if difference.node else "",
-            sources=sources,
-            owner=find_owner(difference.node.body, difference.route) if difference.node else None,
-            next_sync=NextSync.RELABELS if difference.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
-            applier=None,
+            differs,
+            seen.title,
+            path=spelled(seen.route),
+            written=_plain(seen.written),
+            live=_plain(seen.live),
+            is_written=seen.written is not ABSENT,
+            has_live=seen.live is not ABSENT,
+            dump=seen.subject.file if seen.subject else "",
+            sources=tuple(self._places.source(link, is_of_object=one is not None) for link in links),
+            owner=find_owner(seen.subject.body, seen.route) if seen.subject else None,
+            next_sync=next_sync,
+            applier=applier,
             change_class=change_class,
-            note=difference.note,
+            note=seen.note,
         )
 
     def _class_of(

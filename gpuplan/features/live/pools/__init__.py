@@ -3,70 +3,93 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, count as numbers
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.base.wording import count
-from gpuplan.compiler.planning.discovered import (
-    GKE_BOARD_LABEL,
-    GKE_SHARING_LABELS,
-    GPU_RESOURCE,
-    MIG_STATE_LABEL,
-    bare_product,
-    is_of_mig_devices,
-)
+from gpuplan.compiler.planning.discovered import is_of_mig_devices
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.live.clusters import node_labels
+from gpuplan.features.live.clusters.kubernetes import version
 from gpuplan.features.live.clusters.operators import read_operator
 from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.drafts import Draft, Found
-from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
-from gpuplan.features.live.pools.grouping import Board, Group, board_of, group, unknown_models
-from gpuplan.features.live.pools.layouts import published_by, read_entries
-from gpuplan.features.live.pools.nodes import Machine, read_claims, read_machines
+from gpuplan.features.live.pools.grouping import Group, Own, board_of, group, unknown_models
+from gpuplan.features.live.pools.layouts import read_entries
+from gpuplan.features.live.pools.nodes import read_claims, read_machines
 from gpuplan.features.live.pools.sharing import Keys, Shared, Sharing
 from gpuplan.features.live.pools.surroundings import Surroundings, read_disruption
+from gpuplan.features.live.pools.telling import (
+    tell_of_boards,
+    tell_of_drivers,
+    tell_of_flavor,
+    tell_of_gke,
+    tell_of_mixtures,
+    tell_of_published,
+    tell_of_rules,
+    tell_of_spot,
+    tell_of_stuck,
+    tell_of_two_drivers,
+    tell_of_unknown,
+    tell_of_unserved,
+)
 
 Spec = dict[str, Any]
 
 
-def read(dump: Dump) -> Found:
-    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
-    return _Reading(dump).drafts()
+def read(dump: Dump, described: Sequence[Own] = ()) -> Found:
+    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`; ``described`` are models of the repository."""
+    return _Reading(dump, described).drafts()
 
 
 class _Reading:
     """The parts of a dump that are read first, and the drafts that are made of them."""
 
-    def __init__(self, dump: Dump) -> None:
+    def __init__(self, dump: Dump, described: Sequence[Own]) -> None:
         self.dump, self.reports = dump, Reports()
         operator, machines = read_operator(dump), read_machines(dump)
         live = tuple(machines.live.values())
         claims, self.kept = read_claims(dump, machines)
+        nodes = dump.of_kind("", "Node")
+        first = next(iter((*nodes, *dump.objects)), None)
+        if first is not None and not live and not claims:
+            self.reports.say("no-gpu-node", first.at, nodes=count(len(nodes), "node"))
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
-        flavors = self.surroundings.flavors_of_nodes
-        groups = group(claims, live, flavors, are_labelled_by_others=is_external)
-        self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
-        self.boards = {found.pool: board_of(found) for found in self.groups}
+        flavors, called = self.surroundings.flavors_of_nodes, self.surroundings.called
+        every = group(claims, live, flavors, called, are_labelled_by_others=is_external)
+        groups = [found for found in every if not tell_of_gke(found, self.reports)]
+        served = {found.pool for found in groups if not found.is_claimed and _is_claimed_by_pods(found)}
+        self.groups = tell_of_two_drivers(groups, served, version(Reader(dump, "")), self.reports)
+        boards = {found.pool: board_of(found, described) for found in self.groups}
+        self.models = unknown_models(self.groups, boards, described, self.reports)
+        lacking = {pool for pool, board in boards.items() if board and board.name in self.models.lacking}
+        self.groups = tuple(found for found in self.groups if found.pool not in lacking)
+        self.boards = {found.pool: boards[found.pool] for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
         entries, problems = read_entries(read_files(dump, operator, MIG_MANAGER, self.reports))
         problems += tuple((entry.file, found) for entry in entries.values() for found in entry.problems)
         for file, problem in problems:
             self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
         self.sharing = Sharing(operator, files, entries, self.groups, self.boards, self.surroundings, self.reports)
+        self.sharing.leave_out()
+        self.groups = self.sharing.groups
 
     def drafts(self) -> Found:
         tell_of_mixtures(self.groups, self.reports)
         tell_of_unserved(self.groups, self.reports)
+        for found in self.groups:
+            tell_of_stuck(found, self.reports)
+            tell_of_boards(found, self.reports)
+            tell_of_spot(found, self.reports)
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
@@ -78,13 +101,7 @@ class _Reading:
             until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
             spec = {"nodes": {"pool": pool, **chosen, **excepted, "labels": dict(part.labels)}, "until": until}
             kept.append(Draft("Retained", name, spec, (part.source,)))
-        drafts = [
-            *unknown_models(self.groups, self.boards, self.reports),
-            *self.sharing.layouts.rest(),
-            *filter(None, pools),
-            *keys.retained(),
-            *kept,
-        ]
+        drafts = [*self.models.drafts, *self.sharing.layouts.rest(), *filter(None, pools), *keys.retained(), *kept]
         taken: set[str] = set()
         for index, draft in enumerate(drafts):  # keys and entries that differ may become one name
             names = chain((draft.name,), (f"{draft.name}-{number}" for number in numbers(2)))
@@ -93,6 +110,7 @@ class _Reading:
             drafts[index] = replace(draft, name=name)
         keys.tell()
         tell_of_drivers(self.dump, self.reports)
+        tell_of_rules(self.dump, self.reports)
         remarked = (replace(draft, remarks=(*draft.remarks, *self.reports.remarks(draft.title))) for draft in drafts)
         return Found(tuple(remarked), tuple(self.reports.diagnostics))
 
@@ -117,15 +135,16 @@ class _Reading:
                 {"key": key, **({"value": value} if value else {}), "effect": effect}
                 for key, effect, value in first.taints
             ],
-            "allocation": "dra" if first.labels.get(DRA_PLUGIN_LABEL) == "true" else None,
+            "allocation": "dra" if _is_claimed_by_pods(group) else None,
             **self.surroundings.of_pool(group.pool, group.machines),
             "disruption": read_disruption(self.dump, group.pool),
+            "billing": {"term": "spot"} if group.machines and all(node.is_spot for node in group.machines) else None,
             "rollout": {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)} if shared[1:] else None,
         }
         spec |= {field: value for field, value in given.items() if value}
         sources = [part.source for part in group.claim.parts]
         sources += [machine.source for machine in group.machines[:1] if group.is_claimed]
-        read = [self.sharing.read_by(part) for part in shared]
+        read = [part.key for part in shared]
         sources += [self.sharing.files[key].source for key in read if key in self.sharing.files]
         tell_of_published(group, board, spec, shared[0], self.reports)
         return Draft("Pool", group.pool, spec, tuple(dict.fromkeys(sources)))
@@ -166,134 +185,11 @@ class _Reading:
         return max(seen // per_gpu, 1)
 
 
+def _is_claimed_by_pods(group: Group) -> bool:
+    """Whether NVIDIA's driver for DRA hands out the nodes' GPUs."""
+    return group.claim.first.labels.get(DRA_PLUGIN_LABEL) == "true"
+
+
 _OWN_LABELS: Final = frozenset(
     (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, DRA_PLUGIN_LABEL, NODE_POOL_LABEL)
 )
-
-
-# --- Nodes that differ -----------------------------------------------------------------------------------------
-
-
-def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], shared: Shared, reports: Reports) -> None:
-    """Nodes that publish something else than their label asks for, where that is known."""
-    gpus, expected = spec["nodes"]["gpusPerNode"], dict[str, int]()
-    match shared.spec:
-        case {"exclusive": _}:
-            expected = {GPU_RESOURCE: gpus}
-        case {"timeSlicing": shares} | {"mps": shares}:
-            name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
-            expected = {name: gpus * shares["replicas"]}
-        case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
-            expected = published_by(group.claim.first.at, board.gpu, shared.division, gpus, shared.strategy)
-        case _:
-            pass
-    if not expected or spec.get("rollout") or spec.get("allocation"):
-        return
-    wrong = [machine for machine in group.machines if machine.published and machine.published != expected]
-    if not wrong:
-        return
-    first = wrong[0]
-    state = first.labels.get(MIG_STATE_LABEL, "")
-    reports.say(
-        "publishes-otherwise",
-        first.at / "status",
-        f"Pool {group.pool}",
-        notes=(
-            f"as the nodes are labelled it is {_spelt(expected)}",
-            *((f"`{MIG_STATE_LABEL}` is `{state}` there",) if state else ()),
-        ),
-        first=first,
-        found=group,
-        nodes=count(len(wrong), "node"),
-        publish="publishes" if len(wrong) == 1 else "publish",
-        published=_spelt(first.published),
-    )
-
-
-def tell_of_gke(group: Group, reports: Reports) -> bool:
-    """Whether GKE's own device plugin shares the nodes' GPUs, as their node pool says: then no policy can."""
-    first = next((machine for machine in group.machines if _gke_marks(machine)), None)
-    if first is None or group.is_claimed:
-        return False
-    label = ", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first))
-    reports.say("shared-by-gke", first.at / "metadata" / "labels", found=group, label=label)
-    return True
-
-
-def _gke_marks(machine: Machine) -> list[str]:
-    return [mark for mark in GKE_SHARING_LABELS if machine.labels.get(mark)]
-
-
-_WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
-"""https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
-
-
-def tell_of_flavor(group: Group, flavor: Item, reports: Reports) -> None:
-    """A flavor that cannot be the pool's."""
-    reports.say("fixed-flavor", flavor.at / "spec" / "topologyName", f"Pool {group.pool}", flavor=flavor, found=group)
-
-
-def tell_of_unknown(group: Group, reports: Reports) -> None:
-    labels = group.machines[0].labels if group.machines else {}
-    place = group.machines[0].at / "metadata" / "labels" if group.machines else group.claim.first.at
-    notes = ["GPU Feature Discovery writes the label where the driver runs"]
-    if labels.get(GKE_BOARD_LABEL):
-        notes.append(f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes")
-    label = "no `nvidia.com/gpu.product`" if group.machines else "none of its nodes is in the dump"
-    reports.say("unknown-model", place, notes=notes, found=group, label=label)
-
-
-def tell_of_drivers(dump: Dump, reports: Reports) -> None:
-    """NVIDIADrivers that somebody else wrote for some nodes: they stay, and no pool says what they do."""
-    for item in dump.of_kind("nvidia.com", "NVIDIADriver"):
-        selector = inside(item.body, "spec", "nodeSelector")
-        if selector and POOL_LABEL not in selector:
-            reports.say("driver-of-others", item.at / "spec" / "nodeSelector", item=item)
-
-
-_UNSERVED: Final = {
-    ("nvidia.com/gpu.deploy.operands", "false"): "the GPU Operator runs nothing there",
-    ("nvidia.com/gpu.workload.config", "vm-passthrough"): "with `sandboxWorkloads` its GPUs are for virtual machines",
-    ("nvidia.com/gpu.workload.config", "vm-vgpu"): "with `sandboxWorkloads` its GPUs are for virtual machines",
-}
-"""Labels by which the operator leaves a node without a device plugin (`controllers/state_manager.go` there)."""
-
-
-def tell_of_unserved(groups: Iterable[Group], reports: Reports) -> None:
-    """Nodes of pools that hand out nothing, since a label takes them from the GPU Operator."""
-    for found in groups:
-        for (key, value), why in _UNSERVED.items():
-            unserved = [machine for machine in found.machines if machine.labels.get(key) == value]
-            if unserved:
-                reports.say(
-                    "unserved-nodes",
-                    unserved[0].at / "metadata" / "labels" / key,
-                    f"Pool {found.pool}",
-                    first=unserved[0].name,
-                    found=found,
-                    nodes=count(len(unserved), "node"),
-                    why=why,
-                )
-
-
-def tell_of_mixtures(groups: Iterable[Group], reports: Reports) -> None:
-    """Pools of which not all nodes are alike."""
-    for found in groups:
-        products = Counter(bare_product(machine.product) for machine in found.machines if machine.product)
-        counts = Counter(machine.counted for machine in found.machines if machine.counted)
-        for what, others in (("GPU model", products), ("number of GPUs", counts)):
-            if len(others) > 1:
-                [(most, _), *rest] = others.most_common()
-                reports.say(
-                    "mixed-nodes",
-                    found.machines[0].at,
-                    f"Pool {found.pool}",
-                    found=found,
-                    most=most,
-                    others=", ".join(str(value) for value, _ in rest),
-                    what=what,
-                )
-
-
-def _spelt(resources: Mapping[str, int]) -> str:
-    return ", ".join(f"{number}x `{name}`" for name, number in sorted(resources.items())) or "nothing"

@@ -52,6 +52,14 @@ class Operand(NamedTuple):
     is_file: Callable[[Mapping[str, object]], bool]
     rule: Rule
 
+    def is_in(self, value: object) -> bool:
+        """Whether a text of some ConfigMap is meant to be such a file."""
+        if not isinstance(value, str) or not any(word in value for word in self.begins):
+            return False
+        if bodies := read_text(value):
+            return self.is_file(mapping(bodies[0]))
+        return value.lstrip().startswith(("version:", *self.begins))
+
 
 MIG_MANAGER: Final = Operand(
     called="MIG manager",
@@ -82,11 +90,14 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
     if any(_OF_ONE_NODE in item.labels for item in maps):
         maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
     named = [item for item in maps if (item.name == wanted if wanted else item.name.startswith(operand.config_map))]
+    # A file of the device plugin may say nothing but its version: such a file is known by others in its ConfigMap.
+    held = {item.name: inside(item.body, "data").values() for item in maps if not operand.key}
+    whole = {name for name, values in held.items() if any(map(operand.is_in, values))}
     texts = [
         (item.at / "data" / key, key, value, item.source, item.name)
         for item in named or maps
         for key, value in inside(item.body, "data").items()
-        if (named and operand.key in ("", key)) or _may_be(operand, value)
+        if (named and operand.key in ("", key)) or operand.is_in(value) or (item.name in whole and _is_versioned(value))
     ]
     texts += [
         (part.at / (operand.section, "config", "data", key), key, value, part.source, "")
@@ -102,6 +113,10 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
             found.append(ConfigFile(at, key, body, source, owner, is_inline=True))
         elif isinstance(value, str):
             reports.say("file-not-parsed", at, rule=operand.rule.code, key=key, source=source)
+    if wanted and not texts and wanted not in (OPERATORS_OWN, *(item.name for item in maps)):
+        at, namespace = operator.settings[0].at / operand.section, operator.namespace or "gpu-operator"
+        called, rule = operand.called, operand.rule.code
+        reports.say("config-map-missing", at, rule=rule, called=called, name=wanted, namespace=namespace)
     for document in dump.others:
         body, path = mapping(document.data), document.file.path
         if operand.is_file(body) and not is_settings(body):
@@ -110,13 +125,8 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Report
     return tuple(found)
 
 
-def _may_be(operand: Operand, value: object) -> bool:
-    """Whether a text of some ConfigMap is meant to be such a file."""
-    if not isinstance(value, str) or not any(word in value for word in operand.begins):
-        return False
-    if bodies := read_text(value):
-        return operand.is_file(mapping(bodies[0]))
-    return value.lstrip().startswith(("version:", *operand.begins))
+def _is_versioned(value: object) -> bool:
+    return isinstance(value, str) and any(mapping(body).get("version") == "v1" for body in read_text(value))
 
 
 OPERATORS_OWN: Final = "default-mig-parted-config"
@@ -166,6 +176,18 @@ class Configuration(Value):
     method: Method | None
     losses: tuple[Loss, ...]
 
+    @property
+    def body(self) -> dict[str, Any]:
+        """The file, as far as a `Retained` says it."""
+        found: dict[str, Any] = {"version": "v1"}
+        if self.strategy in {strategy.value for strategy in MigStrategy}:
+            found["flags"] = {"migStrategy": self.strategy}
+        if (method := self.method) and method.replicas:
+            fails = {"failRequestsGreaterThanOne": method.fails} if method.kind == "timeSlicing" else {}
+            parts = [{"name": name, "replicas": count} for name, count in method.replicas.items()]
+            found["sharing"] = {method.kind: {"renameByDefault": method.renames, **fails, "resources": parts}}
+        return found
+
     def of_mig(self, profiles: Sequence[str], strategy: str) -> dict[str, Any]:
         """Return the `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
         method = self.method
@@ -195,6 +217,8 @@ def read_configuration(file: ConfigFile, overriding: ClusterMigStrategy) -> Conf
     """``overriding`` is the strategy that the cluster has for all nodes, if it has one."""
     body = file.body
     method = next(filter(None, (_method(body, kind) for kind in _METHODS)), None)
+    if method is not None and method.kind == "mps" and any(plugin_errors(body, overriding)):
+        method = None  # the device plugin refuses the file, so that it shares nothing
     return Configuration(text(inside(body, "flags").get("migStrategy")), method, tuple(_losses(body, overriding)))
 
 

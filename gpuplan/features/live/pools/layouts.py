@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.faults import mig_errors
 from gpuplan.compiler.checks.wording import gpu_numbers
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, is_of_mig_devices, mig_resource
-from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
+from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Layout
 from gpuplan.compiler.planning.pools import ALL_DISABLED
@@ -260,9 +260,9 @@ def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     is_single = is_of_mig_devices(first.product)
     if not is_single and not first.has_mig_devices:
         return _NOTHING
-    seen = next(_alike(group, gpu, entries.values(), is_single=is_single), _NOTHING)
-    label = "they lose their partitions by the first sync"
-    help_ = "write what they have into `sharing.mig` of the pool"
+    seen = next(_alike(group, gpu, entries.values()), _NOTHING)
+    label = "no pool is made of them, since whole GPUs would dissolve their partitions"
+    help_ = f"say which entry it is, and import again: `kubectl label nodes NODE {MIG_CONFIG_LABEL}=ENTRY`"
     if seen.spec:
         spelt = ", ".join(f"{number}x `{name}`" for name, number in seen.spec["instances"].items())
         label, help_ = f"taken for {spelt} on each GPU", "`nvidia-smi mig -lgi` on a node shows whether that is so"
@@ -274,8 +274,15 @@ def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     return seen
 
 
-def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
+def read_published(group: Group, gpu: Gpu) -> Spec:
+    """Return the instances of each GPU that the nodes publish; empty if they are not the same on all, or unknown."""
+    found = _alike(group, gpu, ()) if group.machines else iter(())
+    return next(found, _NOTHING).spec
+
+
+def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry]) -> Iterator[Seen]:
     first = group.machines[0]
+    is_single = is_of_mig_devices(first.product)
     strategy = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
     profile = profile_of_product(first.product, gpu) if is_single else None
     sizes = (first.counted,) if first.counted and not is_single else _NODE_SIZES
@@ -303,7 +310,8 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
 class Use(Value):
     """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known.
 
-    ``old_names`` are those of them that the node has under names of another driver.
+    ``old_names`` are those of them that the node has under names of another driver. ``seen`` is what each GPU is
+    divided into, as the node's resources and labels show it.
     """
 
     pool: str
@@ -314,6 +322,7 @@ class Use(Value):
     published: Mapping[str, int]
     at: Origin
     old_names: frozenset[str] = frozenset()
+    seen: Spec = {}  # noqa: RUF012 - never changed
 
 
 class _Meaning(NamedTuple):
@@ -334,31 +343,25 @@ class Layouts:
         self._used = {use.entry for use in uses}
         self._models = list(dict.fromkeys(use.gpu.id for use in uses))
         self._meanings: dict[tuple[str, str], _Meaning | None] = {}
-        ranked = sorted(uses, key=lambda use: (-use.nodes, use.pool))
-        self._keeper: dict[str, str] = {}
-        for use in ranked:
-            meaning = self._meaning(use)
-            if meaning and meaning.keeps_name:
-                self._keeper.setdefault(use.entry, self._hash(meaning, use))
 
     def mig_of(self, use: Use) -> dict[str, Any] | None:
         """Return a pool's reference to its layout, or None if nothing says how its GPUs are divided."""
         meaning = self._meaning(use)
         if meaning is None:
             return None
-        keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
-        if not keeps:
-            at = self._entries[use.entry].at if use.entry in self._entries else use.at
-            self._reports.say("one-name-for-several-divisions", at, f"Pool {use.pool}", use=use)
         key = f"{use.entry} {use.gpu.id}"
         if key not in self._written:
             name = self._written[key] = self._free(policy_name(use.entry), use.gpu)
-            kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
+            kept = {"configName": use.entry} if meaning.keeps_name else {}
             spec = {"gpu": use.gpu.id, **kept, **meaning.spec}
             self._drafts[name] = Draft("MigLayout", name, spec, (meaning.source,))
         return {"layout": self._written[key]}
 
     # --- What an entry means ---
+
+    def knows(self, use: Use) -> bool:
+        """Whether a file of the dump has the entry, or NVIDIA's own has one for the model."""
+        return use.entry in self._entries or find_stock(use.entry, use.gpu) is not None
 
     def _meaning(self, use: Use) -> _Meaning | None:
         key = use.entry, use.gpu.id
@@ -429,19 +432,12 @@ class Layouts:
         found = {name: number // max(use.gpus_per_node, 1) for name, number in use.published.items()}
         is_even = all(number % max(use.gpus_per_node, 1) == 0 for number in use.published.values())
         division = divide_instances(found, use.gpu) if found and is_even else None
-        is_usable = division is not None and not division.fault
+        spec = division.spec if division is not None and not division.fault else use.seen
         if not is_known:
-            label = (
-                "gpuplan uses the partitions that they publish"
-                if is_usable
-                else "nothing says what it divides GPUs into"
-            )
+            label = "gpuplan uses the partitions that they publish" if spec else "no pool is made of them"
             self._reports.say("entry-in-no-file", use.at, f"Pool {use.pool}", label=label, use=use)
         file = use.at.locate().file.path
-        return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
-
-    def _hash(self, meaning: _Meaning, use: Use) -> str:
-        return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
+        return _Meaning(spec, f"what its nodes publish ({file})") if spec else None
 
     # --- Drafts ---
 
@@ -458,17 +454,19 @@ class Layouts:
     def rest(self) -> Iterator[Draft]:
         """Yield the drafts of all layouts that were asked for, and of those in gpuplan's file that no node names."""
         unused: list[Entry] = []
-        for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
+        for name in sorted(self._entries.keys() - {ALL_DISABLED}):
             entry = self._entries[name]
             ids = dict.fromkeys((*self._models, *load().ids()))  # the models of the dump's pools first
             gpus = filter(None, map(load().find, ids if entry.file.owner.startswith(MIG_MANAGER.config_map) else ()))
-            gpu = next((found for found in gpus if found.supports_mig and divide(entry, found).spec), None)
-            if gpu is None:
+            found = [gpu for gpu in gpus if gpu.supports_mig and divide(entry, gpu).spec]
+            is_by_board = any(item.filters for item in entry.items)  # it has a part for each model
+            if name not in self._used and not found:
                 unused.append(entry)
-                continue
-            layout = self._free(policy_name(name), gpu)
-            spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
-            self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
+            for gpu in found if is_by_board else found[: name not in self._used]:
+                if f"{name} {gpu.id}" not in self._written:
+                    layout = self._free(policy_name(name), gpu)
+                    spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
+                    self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
         yield from self._drafts.values()
         of_others = [entry for entry in unused if entry.file.owner != OPERATORS_OWN]
         if of_others:

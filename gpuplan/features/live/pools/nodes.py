@@ -13,7 +13,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.catalog import Gpu, Profile, load
+from gpuplan.compiler.catalog import Gpu, Profile, find_board, load
 from gpuplan.compiler.planning.discovered import (
     COMPUTE_MAJOR_LABEL,
     COMPUTE_MINOR_LABEL,
@@ -42,8 +42,11 @@ def _products() -> Mapping[str, str]:
     return {product.label: gpu.id for gpu in load().all() for product in gpu.products}
 
 
-def find_by_product(label: str) -> Gpu | None:
-    return load().find(_products().get(bare_product(label), ""))
+def find_by_product(label: str, described: Iterable[Gpu] = ()) -> Gpu | None:
+    """Return the model of a product label; ``described`` are those of the platform's documents."""
+    product = bare_product(label)
+    found = (gpu for gpu in described if any(known.label == product for known in gpu.products))
+    return next(found, None) or load().find(_products().get(product, ""))
 
 
 def find_by_pci(devices: Iterable[str]) -> Gpu | None:
@@ -97,15 +100,16 @@ def gpu_name(product: str) -> str:
 def described(
     labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
 ) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them."""
+    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them, or else a table of boards."""
+    known = next(filter(None, map(find_board, sorted(set(products)))), {})
     memory = labels.get(MEMORY_LABEL, "")
-    if memory.isdigit():
-        yield "memoryMiB", int(memory)
+    if memory.isdigit() or "memory" in known:
+        yield "memoryMiB", int(memory) if memory.isdigit() else known["memory"]
     major, minor = (labels.get(label, "") for label in (COMPUTE_MAJOR_LABEL, COMPUTE_MINOR_LABEL))
-    if major.isdigit() and minor.isdigit():
-        yield "computeCapability", f"{major}.{minor}"
+    if compute := f"{major}.{minor}" if major.isdigit() and minor.isdigit() else known.get("compute", ""):
+        yield "computeCapability", compute
     yield "products", sorted(set(products))
-    if found := sorted(set(devices)):
+    if found := sorted(set(devices)) or known.get("pci"):
         yield "pci", found
 
 
@@ -116,7 +120,8 @@ Taint = tuple[str, str, str]
 class Machine(Value):
     """A node. ``published`` are NVIDIA's resources that it has for pods; nothing of an object without a status.
 
-    ``is_partial`` says that the object is what somebody applies to the node, and not the node.
+    ``is_partial`` says that the object is what somebody applies to the node, and not the node. ``room`` is the CPU and
+    the memory that it has for pods.
     """
 
     at: Origin
@@ -127,6 +132,13 @@ class Machine(Value):
     devices: frozenset[str]
     source: str
     is_partial: bool = False
+    is_ready: bool = True
+    room: Mapping[str, str] = {}
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether whoever makes it may take it away, as its labels say."""
+        return any(self.labels.get(key, "").lower() == value for key, value in _SPOT.items())
 
     @property
     def product(self) -> str:
@@ -146,8 +158,10 @@ class Machine(Value):
     def shared(self) -> dict[str, Any]:
         """The sharing of its GPUs as a policy has it, by the labels of GPU Feature Discovery; empty without sharing."""
         replicas = self.labels.get(REPLICAS_LABEL, "")
-        kind = {"time-slicing": "timeSlicing", "mps": "mps"}.get(self.labels.get(SHARING_LABEL, ""))
-        if kind is None or not replicas.isdigit() or len(replicas) >= _DIGITS or is_of_mig_devices(self.product):
+        # Releases of GPU Feature Discovery without a label of the way know no MPS.
+        kind = {"time-slicing": "timeSlicing", "mps": "mps"}.get(self.labels.get(SHARING_LABEL, "time-slicing"))
+        is_number = replicas.isdigit() and len(replicas) < _DIGITS and int(replicas) > 1
+        if kind is None or not is_number or is_of_mig_devices(self.product):
             return {}
         rename = {} if unshared_product(self.product) == self.product else {"rename": False}
         return {kind: {"replicas": int(replicas), **rename}}
@@ -164,6 +178,14 @@ class Machine(Value):
         return is_present or bool(self.published or self.devices) or any(self.labels.get(mark) for mark in marks)
 
 
+_SPOT: Final = {
+    "karpenter.sh/capacity-type": "spot",
+    "eks.amazonaws.com/capacityType": "spot",
+    "cloud.google.com/gke-spot": "true",
+    "cloud.google.com/gke-preemptible": "true",
+    "kubernetes.azure.com/scalesetpriority": "spot",
+}
+"""The labels of spot nodes, with small letters in their values."""
 _DIGITS: Final = 5
 _GPUS: Final = f"{GPU_RESOURCE}."
 
@@ -194,10 +216,16 @@ def read_machines(dump: Dump) -> Machines:
             devices=devices.get(item.name) or devices_of_labels(item.labels),
             source=item.source,
             is_partial="status" not in item.body,
+            is_ready=not any(_is_down(condition) for condition in map(mapping, sequence(status.get("conditions")))),
+            room={key: str(resources[key]) for key in ("cpu", "memory") if key in resources},
         )
         if machine.has_gpus and machine.name:
             (applied if machine.is_partial else live).setdefault(machine.name, machine)
     return Machines(dict(sorted(live.items())), dict(sorted(applied.items())))
+
+
+def _is_down(condition: Mapping[str, object]) -> bool:
+    return condition.get("type") == "Ready" and condition.get("status") != "True"
 
 
 def read_taints(written: object) -> tuple[Taint, ...]:

@@ -66,6 +66,13 @@ class Surroundings:
                 found[node] = (*found.get(node, ()), name)
         return found
 
+    @property
+    def called(self) -> Mapping[frozenset[str], str]:
+        """The names of flavors by their nodes; empty for one that can be no pool's. Without labels it is of any."""
+        specs = {item.name: inside(item.body, "spec") for item in reversed(self._flavors)}
+        named = {name: "" if text(spec.get("topologyName")) else name for name, spec in specs.items()}
+        return {self._members[name]: called for name, called in named.items() if specs[name].get("nodeLabels")}
+
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor that is for the nodes of a pool and for no others."""
         for item in self._flavors:
@@ -94,12 +101,14 @@ class Surroundings:
         """Return the CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a
         pool's.
 
-        Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants.
+        Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants. Without
+        queues it is what the node of the pool with the least has, if quotas promise no more than these nodes have.
         """
         flavor = self._find_flavor(pool, machines)
         root = self._dump.find(_KUEUE, "Cohort", root_cohort(self._dump)) if flavor else None
         if flavor is None or root is None:
-            return {}
+            queues = (*self._dump.of_kind(_KUEUE, "ClusterQueue"), *self._dump.of_kind("scheduling.run.ai", "Queue"))
+            return {} if queues else self._room(machines, nodes)
         found = {}
         for resource, spelt in ((Counted.CPU.value, quantity), (Counted.MEMORY.value, byte_quantity)):
             if any(_nominal(root, flavor.name, resource)):
@@ -108,6 +117,23 @@ class Surroundings:
                 each = total / nodes
                 found[resource] = spelt(int(each) if each == int(each) else each)  # type: ignore[arg-type]
         return found
+
+    def _room(self, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for resource, spelt in ((Counted.CPU.value, quantity), (Counted.MEMORY.value, byte_quantity)):
+            amounts = [parse_quantity(machine.room.get(resource, "")) for machine in machines]
+            known = [amount for amount in amounts if amount is not None]
+            least = min(known) if known and len(known) == len(amounts) else None
+            if least is not None and self._promised(resource) <= least * nodes:
+                found[resource] = spelt(int(least) if least == int(least) else least)  # type: ignore[arg-type]
+        return found
+
+    def _promised(self, resource: str) -> Decimal:
+        """Return the sum of all quotas of namespaces on a resource, requests or limits."""
+        hard = [inside(item.body, "spec", "hard") for item in self._dump.of_kind("", "ResourceQuota")]
+        keys = (resource, f"requests.{resource}", f"limits.{resource}")
+        amounts = [[parse_quantity(str(part[key])) or Decimal(0) for key in keys if key in part] for part in hard]
+        return sum((max(listed, default=Decimal(0)) for listed in amounts), Decimal(0))
 
     # --- All ---
 

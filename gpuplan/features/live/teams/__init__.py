@@ -13,7 +13,7 @@ from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.teams.access import allowed, containers_of, members_of, network_resources
+from gpuplan.features.live.teams.access import allowed, containers_of, enforcement_of, members_of, network_resources
 from gpuplan.features.live.teams.caps import Offers, Space, Team, asked_by, counts_gpus, judge_quotas, offers_of
 from gpuplan.features.live.teams.projects import queues_of, read_orgs
 from gpuplan.features.live.teams.quotas import quotas_of
@@ -51,6 +51,7 @@ def read(dump: Dump, plan: Plan) -> Found:
             **(queue.spec if queue else {}),
             "members": members_of(team, reports),
             "allow": allowed(team, plan, network, reports),
+            "admission": enforcement_of(team, dump, plan),
             "containers": containers_of(team, reports),
         }
         spec = {field: value for field, value in fields.items() if value} or {"namespaces": []}

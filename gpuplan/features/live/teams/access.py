@@ -12,11 +12,13 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.grants import RDMA_LABEL, refuses_more_than_one
+from gpuplan.compiler.planning.grants import GRANTS_POLICY, RDMA_LABEL, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
-from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
-from gpuplan.features.live.dump import Item
+from gpuplan.compiler.planning.schedulers import knows_admission_policies
+from gpuplan.compiler.policy.models import Allow, Enforcement, PodSecurity, Role
+from gpuplan.features.live.clusters.kubernetes import ADMISSION, BINDING, enforcement_in
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import Space, Team, grants_in, read_caps
 
@@ -81,6 +83,7 @@ def _tell_member(reports: Reports, team: Team, binding: Item, reason: str, *rout
 # --- Pods --------------------------------------------------------------------------------------------------------
 
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+_WARN: Final = "pod-security.kubernetes.io/warn"
 
 
 def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]], reports: Reports) -> dict[str, Any]:
@@ -108,6 +111,31 @@ def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]], repor
     return found
 
 
+def enforcement_of(team: Team, dump: Dump, plan: Plan) -> dict[str, Any]:
+    """Return where admission refuses in a team's namespaces and where it warns, if not as in the cluster.
+
+    No rule has judged the work of a team that is no tenant yet, so that admission only warns there.
+    """
+    usual = plan.cluster.spec.admission.enforcement
+    if not team.is_own:
+        is_held = team.spaces and knows_admission_policies(plan.cluster.spec.kubernetes)
+        return {"enforcement": Enforcement.WARN.value} if is_held and usual is Enforcement.DENY else {}
+    modes = {space.name: _enforcement(space, dump) for space in team.spaces}
+    labelled = dump.find(ADMISSION, BINDING, f"{GRANTS_POLICY}.{team.name}")
+    known = {mode for mode in (*modes.values(), labelled and enforcement_in(labelled)) if mode}
+    own = known.pop() if len(known) == 1 else usual
+    single = {name: mode.value for name, mode in modes.items() if mode not in (own, None)}
+    return {**({} if own is usual else {"enforcement": own.value}), **({"namespaces": single} if single else {})}
+
+
+def _enforcement(space: Space, dump: Dump) -> Enforcement | None:
+    """Return the enforcement of a namespace by its binding, else by its level; None if nothing tells it."""
+    if binding := dump.find(ADMISSION, BINDING, f"{GRANTS_POLICY}-{space.name}"):
+        return enforcement_in(binding)
+    labels = space.namespace.labels if space.namespace and space.owner else {}
+    return Enforcement.WARN if _WARN in labels and _ENFORCE not in labels else None
+
+
 def _parameters(team: Team) -> list[Item]:
     """Return the parameters that gpuplan wrote for its admission policies."""
     return [item for item in (*(space.parameters for space in team.spaces), team.labelled) if item]
@@ -122,7 +150,10 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
         if space.namespace is None and space.items and not team.is_own:
             reports.say("namespace-not-in-dump", space.items[0].at, team.name, space=space, team=team)
     labels = {space.name: space.namespace.labels for space in team.spaces if space.namespace}
-    levels = {name: PodSecurity.BASELINE if RDMA_LABEL in own else own.get(_ENFORCE) for name, own in labels.items()}
+    levels = {
+        name: PodSecurity.BASELINE if RDMA_LABEL in own else own.get(_ENFORCE, own.get(_WARN) if team.is_own else None)
+        for name, own in labels.items()
+    }
     stated = {
         name: PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED for name, level in levels.items()
     }
@@ -131,7 +162,7 @@ def _pod_security(team: Team, reports: Reports) -> PodSecurity:
     level = min(stated.values(), key=[*PodSecurity].index)
     for space in team.spaces:
         if (namespace := space.namespace) and RDMA_LABEL not in namespace.labels:
-            at, enforced = namespace.at / "metadata" / "labels", namespace.labels.get(_ENFORCE)
+            at, enforced = namespace.at / "metadata" / "labels", levels[space.name]
             if enforced not in _LEVELS:
                 reports.say("no-pod-security", at, team.name, namespace=namespace, team=team)
             elif stated[space.name] is not level:

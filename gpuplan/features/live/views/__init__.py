@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +48,9 @@ def shown_drift(drifting: Drifting, format_: str, theme: Theme) -> str:
 def verdict(drifting: Drifting) -> str:
     """``prod: 3 differences in 2 objects; 142 compared``."""
     compared = f"{count(drifting.compared, 'object')} compared"
+    if against := sum(item.is_error for item in drifting.report.diagnostics):
+        verb = "acts" if against == 1 else "act"
+        compared = f"{count(against, 'object')} of others {verb} against the policies; {compared}"
     if not drifting.drifts:
         return f"{drifting.cluster}: nothing differs; {compared}"
     objects = len({drift.title for drift in drifting.drifts})
@@ -55,14 +58,21 @@ def verdict(drifting: Drifting) -> str:
 
 
 def notes(drifting: Drifting) -> Iterator[str]:
-    """Yield notes on the dump and on what was not compared."""
+    """Yield notes on the dump and on what was not compared; that it may be of another cluster is the first."""
+    if drifting.doubt:
+        yield f"the dump is of another cluster, as it seems: {drifting.doubt}"
     if drifting.told_name not in ("", drifting.cluster):
         yield f"the dump is of cluster `{drifting.told_name}`, as gpuplan's own objects in it say"
     for why, group in groupby(sorted(drifting.unjudged, key=lambda item: item.why), key=lambda item: item.why):
         kinds = listing([f"{item.kind.partition('.')[0]} ({item.number})" for item in group], MOST_KINDS)
         yield f"not compared, since {why}: {kinds}"
-    if drifting.left_alone:
-        paths = Counter(drift.path for drift in drifting.left_alone)
+    told_to = [drift for drift in drifting.left_alone if drift.next_sync is NextSync.LEAVES]
+    if unread := [drift for drift in drifting.left_alone if drift not in told_to]:
+        objects = count(len({drift.title for drift in unread}), "object")
+        number = sum(len(drift.written) if isinstance(drift.written, Mapping) else 1 for drift in unread)
+        yield f"left alone, since neither syncs: {count(number, 'annotation')} of Argo CD and Flux on {objects}"
+    if told_to:
+        paths = Counter(drift.path for drift in told_to)
         told = ", ".join(f"`{path}` of {count(number, 'object')}" for path, number in paths.items())
         yield f"left alone, as `ignoreDifferences` says: {told}"
 
@@ -84,7 +94,7 @@ def coming(drift: Drift) -> str:
     """Describe the next sync's action and who starts the sync."""
     is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
     does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
-    if drift.differs is Differs.NODE and drift.next_sync is NextSync.NOTHING:
+    if drift.next_sync is NextSync.NOTHING and not drift.file and drift.differs is not Differs.LEFT:
         return "nothing: no sync changes it"
     if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
@@ -190,7 +200,8 @@ def drift_markdown(drifting: Drifting, theme: Theme) -> str:
     head = f"### {escape(verdict(drifting))}\n\n"
     table = markdown_table(_HEADINGS, rows) if rows else ""
     shown = "".join(fitting(table.splitlines(keepends=True), _LIMIT))
-    rest = "".join(f"- {prose(note)}\n" for note in notes(drifting))
+    against = (item.shown.message for item in drifting.report.diagnostics if item.is_error)
+    rest = "".join(f"- {prose(note)}\n" for note in (*notes(drifting), *against))
     return head + shown + (f"\n{rest}" if rest else "")
 
 
@@ -280,29 +291,34 @@ _MOST: Final = 20
 
 
 def _first_sync(imported: Import) -> Iterator[str]:
-    """Yield lines on what the first sync of the policies changes of the dump."""
+    """Yield lines on what the first sync of the policies does to what the dump shows, worst first."""
     found = imported.first_sync
     if found is None:
         yield "the policies have errors, so nothing is known of a sync"
         return
-    created = [drift.title.split(" ")[0] for drift in found if drift.differs is Differs.MISSING]
-    absent = [drift for drift in found if drift.differs is Differs.NODE and not drift.path]
-    changed = [drift for drift in found if drift.differs is not Differs.MISSING and drift not in absent]
-    yield from (printable(drift.note or f"{drift.title} is not in the dump") for drift in absent)
-    if created:
-        yield f"the first sync creates {count_kinds(created)}"
-    if not changed:
-        yield "the first sync changes nothing that the dump shows"
-        return
-    yield f"the first sync changes {count(len(changed), 'field')} of what the dump shows:"
-    for drift in changed[:_MOST]:
-        live = literal(drift.live) if drift.has_live else "nothing"
-        written = literal(drift.written) if drift.is_written else "nothing"
-        place = f"{drift.title} {drift.path}".strip()
-        refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
-        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
-    if len(changed) > _MOST:
-        yield f"  and {len(changed) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
+    yield from (printable(drift.note or f"{drift.title} is not in the dump") for drift in found.absent)
+    for effect, diagnostics in found.found.items():
+        lines = [printable(item.shown.message) for item in diagnostics]
+        lines += [_changed(drift) for drift in found.changed[effect]]
+        if lines:
+            yield f"the first sync {effect}:"
+            yield from (f"  {line}" for line in lines[:_MOST])
+        if len(lines) > _MOST:
+            yield f"  and {len(lines) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
+    if found.added:
+        yield f"the first sync adds {found.added}"
+    if found.annotated:
+        yield f"the first sync adds annotations and labels of its own to {count(found.annotated, 'object')}"
+    if not (any(found.changed.values()) or any(found.found.values())):
+        yield "the first sync changes nothing else that the dump shows"
+
+
+def _changed(drift: Drift) -> str:
+    live = literal(drift.live) if drift.has_live else "nothing"
+    written = literal(drift.written) if drift.is_written else "nothing"
+    place = f"{drift.title} {drift.path}".strip()
+    refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
+    return f"{printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
 
 
 _WIDTH: Final = 60

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpuplan.compiler.backends.workloads.bodies import FRACTION, GPU_MEMORY
-from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Path, field_path
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
@@ -17,10 +17,10 @@ from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.checks.workloads import secret_in_a_policy
 from gpuplan.compiler.manifests import is_object
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
-from gpuplan.compiler.planning.grants import FRACTION as PARTS
+from gpuplan.compiler.planning.grants import FRACTION as PARTS, is_warned
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, Tenant
-from gpuplan.features.components import OBJECT_CHECKS
+from gpuplan.features.components import OBJECT_CHECKS, refused_by_admission
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
@@ -119,6 +119,16 @@ def _left_alone(group: Group, route: Path, reason: str, instead: str = "", obj: 
 
 def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
     """One finding for each object whose pods ask for GPUs, but for what controllers own and what has ended."""
+    return (diagnostic for _, diagnostic in _judged(dump, plan))
+
+
+def warned(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
+    """Yield a finding for each object whose pods start again until admission refuses what it only warns of."""
+    return (diagnostic for is_later, diagnostic in _judged(dump, plan) if is_later)
+
+
+def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
+    """Yield the finding on each object, and whether it is that admission refuses its pods later."""
     found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
     items = [item for item, _ in found]
     losses_by_place: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
@@ -129,7 +139,8 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
         around = (losses_by_place.get((source, route[:length])) for length in range(len(route), -1, -1))
         losses = next((item for item in around if item is not None), None)
         if losses is not None:
-            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
+            is_later = diagnostic.rule is refused_by_admission.rule and finding.severity is Severity.WARNING
+            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help, is_later))
     known = {found.name for found in plan.priority_classes}
     for item, asked in found:
         lost = losses_by_place[_key(item.at)]
@@ -137,7 +148,9 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
             name = text(part["priorityClassName"])
             if name and name not in known and not name.startswith("system-"):
                 reason = f"it names the priority class `{name}`, which is in no policy"
-                lost = [*lost, _Loss(reason, f"add a PriorityClass `{name}`, or name another one")]
+                owners = (tenant for tenant in plan.tenants if item.namespace in tenant.spec.namespaces)
+                is_later = any(is_warned(plan.cluster, tenant, item.namespace) for tenant in owners)
+                lost = [*lost, _Loss(reason, f"add a PriorityClass `{name}`, or name another one", is_later)]
         pools = [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
         notes = [loss.reason for loss in lost]
         if pools:
@@ -149,11 +162,14 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
             notes.append(f"no tenant has the namespace `{item.namespace}`")
         if lost:
             reasons, help_ = count(len(lost), "reason"), lost[0].help or "change it before the first sync"
-            yield report("work-stops", item.at, notes=notes, work=item, reasons=reasons, help=help_)
+            if all(loss.is_later for loss in lost):
+                yield True, report("work-warned", item.at, notes=notes, work=item, reasons=reasons, help=help_)
+            else:
+                yield False, report("work-stops", item.at, notes=notes, work=item, reasons=reasons, help=help_)
         else:
             label = _NEVER.get(item.kind, _IN_PLACE.get(item.kind, _REPLACED))
             help_ = _LEAVE if item.kind in _NEVER else _MOVE
-            yield report("work-stays", item.at, notes=notes, work=item, label=label, help=help_)
+            yield False, report("work-stays", item.at, notes=notes, work=item, label=label, help=help_)
 
 
 _NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")
@@ -202,6 +218,8 @@ class _Loss(NamedTuple):
 
     reason: str
     help: str
+    is_later: bool
+    """Whether they start again until admission refuses them."""
 
 
 def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:

@@ -4,7 +4,14 @@ import pytest
 
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL
 from tests.compiler.backends.gpu_operator import device_plugin
-from tests.compiler.backends.gpu_operator.rendered import a_cluster, a_pool, config_map, device_plugin_texts, objects
+from tests.compiler.backends.gpu_operator.rendered import (
+    a_cluster,
+    a_pool,
+    config_map,
+    device_plugin_texts,
+    helm_values,
+    objects,
+)
 from tests.plans import a_plan, resolve_text
 
 
@@ -157,3 +164,51 @@ def test_sharing_that_the_plugin_would_refuse_is_left_out(sharing: str) -> None:
 def test_the_plugin_refuses(text: str) -> None:
     with pytest.raises(device_plugin.RefusedError):
         device_plugin.parse(text)
+
+
+# --- The default file, and a file of several pools ---------------------------------------------------------------
+
+NAMED = "  names: {devicePluginConfig: any}\n"
+DEFAULT = "defaultDevicePluginConfig: any"
+
+
+@pytest.mark.parametrize("install", ["helm", "olm", "external"])
+def test_the_default_file_is_told_to_the_operator(install: str) -> None:
+    pool = a_pool(sharing="{timeSlicing: {replicas: 4}}") + NAMED
+    plan = a_cluster(pool, install=install, more=DEFAULT)
+
+    if install == "helm":
+        told = helm_values(plan)["devicePlugin"]["config"]
+    else:
+        [policy] = objects(plan, "ClusterPolicy")
+        told = policy["spec"]["devicePlugin"]["config"]
+    assert told["default"] == "any"
+
+
+def test_without_a_default_the_operator_is_told_none() -> None:
+    assert helm_values(a_cluster(a_pool()))["devicePlugin"]["config"]["default"] == ""
+
+
+def test_pools_with_one_key_have_one_file_that_divides_the_resources_of_each() -> None:
+    plan = a_cluster(
+        a_pool("whole", "{timeSlicing: {replicas: 4}}") + NAMED,
+        a_pool("parts", "{mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}}") + NAMED,
+        a_pool("undivided", "{mig: {instances: {3g.40gb: 2}}}") + NAMED,
+    )
+    assert (
+        device_plugin_texts(plan)["any"]
+        == """\
+version: v1
+flags:
+  migStrategy: mixed
+sharing:
+  timeSlicing:
+    renameByDefault: true
+    failRequestsGreaterThanOne: true
+    resources:
+    - name: nvidia.com/mig-1g.10gb
+      replicas: 2
+    - name: nvidia.com/gpu
+      replicas: 4
+"""
+    )

@@ -138,3 +138,34 @@ def test_a_layout_that_several_pools_use_covers_the_largest_node() -> None:
 def test_mig_parted_refuses(text: str) -> None:
     with pytest.raises(mig_parted.RefusedError):
         mig_parted.parse(text)
+
+
+BALANCED = """
+apiVersion: gpuplan.dev/v1
+kind: MigLayout
+metadata: {{name: balanced-{name}}}
+spec: {{gpu: {gpu}, instances: {instances}, configName: all-balanced}}
+"""
+
+
+def test_layouts_of_two_models_have_one_entry_by_their_boards() -> None:
+    plan = a_cluster(
+        BALANCED.format(name="80", gpu="A100-80GB", instances="{1g.10gb: 2, 3g.40gb: 1}"),
+        BALANCED.format(name="a30", gpu="A30-24GB", instances="{1g.6gb: 2, 2g.12gb: 1}"),
+    )
+    entries = mig_parted.parse(mig_parted_text(plan))["all-balanced"]
+
+    assert [(item["device-filter"], item["mig-devices"]) for item in entries] == [
+        (["0x20B210DE", "0x20B510DE", "0x20F310DE", "0x20F510DE"], {"1g.10gb": 2, "3g.40gb": 1}),
+        (["0x20B710DE"], {"1g.6gb": 2, "2g.12gb": 1}),
+    ]
+
+
+def test_layouts_of_two_models_that_say_the_same_need_no_filter() -> None:
+    plan = a_cluster(
+        BALANCED.format(name="80", gpu="A100-80GB", instances="{1g.10gb: 4}"),
+        BALANCED.format(name="h100", gpu="H100-80GB", instances="{1g.10gb: 4}"),
+    )
+    assert mig_parted.parse(mig_parted_text(plan))["all-balanced"] == [
+        {"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 4}}
+    ]

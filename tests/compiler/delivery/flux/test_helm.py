@@ -63,6 +63,12 @@ def test_what_the_chart_renders_as_null_is_patched() -> None:
     assert body["spec"] == {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
 
 
+def test_a_default_of_the_device_plugin_is_not_patched_away() -> None:
+    [renderer] = release(a_cluster(operator=", defaultDevicePluginConfig: any"))["spec"]["postRenderers"]
+    body = yaml.safe_load(renderer["kustomize"]["patches"][0]["patch"])
+    assert body["spec"]["devicePlugin"] == {"config": {"default": "any"}}
+
+
 def test_its_repository() -> None:
     assert repository(a_cluster()) == {
         "apiVersion": "source.toolkit.fluxcd.io/v1",

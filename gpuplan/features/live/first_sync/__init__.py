@@ -1,0 +1,100 @@
+"""The first sync of imported policies: what it does to a cluster as a dump shows it, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import count_kinds
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.live.drifting import compare_with
+from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, planned
+from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.first_sync.harms import harms
+from gpuplan.features.live.first_sync.worlds import worlds
+
+
+class Effect(StrEnum):
+    """What a change does, worst first."""
+
+    STOPS = "stops work"
+    """Pods that run today do not start again, or the API server refuses a part of the sync."""
+    TAKES_AWAY = "takes away"
+    """Somebody may use less than today."""
+    REPARTITIONS = "repartitions"
+    RESTARTS = "restarts"
+    """Pods of the GPU Operator start again on nodes."""
+    CHANGES = "changes"
+
+
+class FirstSync(Value):
+    """The effects of a first sync: ``found`` are findings on harm, ``changed`` the fields that differ, by effect.
+
+    ``added`` names the kinds of the objects that the dump does not have, with their numbers; ``annotated`` is how many
+    objects get annotations and labels that only people and gpuplan's own objects read. ``absent`` are nodes that
+    policies name and the dump lacks.
+    """
+
+    found: Mapping[Effect, tuple[Diagnostic, ...]]
+    changed: Mapping[Effect, tuple[Drift, ...]]
+    absent: tuple[Drift, ...] = ()
+    added: str = ""
+    annotated: int = 0
+
+
+def simulate(plan: Plan, dump: Dump) -> FirstSync:
+    """Compare what a dump shows with what it would show after a sync of all folders."""
+    platform = planned(plan, Path())
+    found: dict[Effect, list[Diagnostic]] = {effect: [] for effect in Effect}
+    for harm in harms(dump, worlds(plan, dump, platform)):
+        found[Effect.STOPS if harm.stops else Effect.TAKES_AWAY].append(harm.diagnostic)
+    drifts = [drift for drift in compare_with(plan, dump).synced if drift.differs is not Differs.MISSING]
+    absent = tuple(drift for drift in drifts if drift.differs is Differs.NODE and not drift.path)
+    changed: dict[Effect, list[Drift]] = {effect: [] for effect in Effect}
+    annotated = set()
+    for drift in drifts:
+        if drift in absent:
+            continue
+        if _is_mark(drift):
+            annotated.add(drift.title)
+        else:
+            changed[_effect(drift)].append(drift)
+    new = [identity.kind for identity in platform.shown_by(dump) if dump.find(*identity[:2], *identity[:1:-1]) is None]
+    return FirstSync(
+        {effect: tuple(items) for effect, items in found.items()},
+        {effect: tuple(items) for effect, items in changed.items()},
+        absent,
+        count_kinds(new) if new else "",
+        len(annotated),
+    )
+
+
+def _is_mark(drift: Drift) -> bool:
+    """Whether a difference is an annotation, or a label that gpuplan alone gives and reads."""
+    if drift.path.startswith("metadata.annotations"):
+        return True
+    own = ('metadata.labels["gpuplan.dev/', 'metadata.labels["pod-security.kubernetes.io/warn')
+    return drift.path.startswith(own) and not drift.has_live
+
+
+def _effect(drift: Drift) -> Effect:
+    if drift.next_sync is NextSync.FAILS:
+        return Effect.STOPS
+    return _BY_CLASS.get(drift.change_class, Effect.CHANGES)
+
+
+_BY_CLASS = {
+    ChangeClass.REPARTITION: Effect.REPARTITIONS,
+    ChangeClass.PLUGIN_RESTART: Effect.RESTARTS,
+    ChangeClass.RECREATE: Effect.RESTARTS,
+}
+
+
+def all_found(sync: FirstSync) -> Iterator[Diagnostic]:
+    """Yield the findings, worst first."""
+    for effect in Effect:
+        yield from sync.found[effect]

@@ -1,0 +1,266 @@
+"""The guarantees, shares, queues and places that a first sync takes from those who have them (GPU817)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction as Ratio
+from typing import Any, Final
+
+from gpuplan.compiler.admission.arriving import templates
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.manifests.selectors import matches
+from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.findings import report
+from gpuplan.features.live.first_sync.worlds import (
+    ABSENT_FILE,
+    OPERANDS,
+    PLUGIN,
+    Body,
+    Node,
+    Operand,
+    World,
+    Worlds,
+    asked,
+    file_of,
+    fits,
+    shares,
+)
+from gpuplan.features.live.work.pods import is_owned
+
+_KUEUE: Final = "kueue.x-k8s.io"
+
+
+class Harm(NamedTuple):
+    """A harm, and whether work stops by it; else something is taken away."""
+
+    diagnostic: Diagnostic
+    stops: bool = False
+
+
+def harms(dump: Dump, seen: Worlds) -> Iterator[Harm]:
+    """Yield what a first sync stops or takes away, by comparing what each has before with what it has after."""
+    yield from _caps(dump, seen.before, seen.after)
+    yield from _orders(seen)
+    yield from _units(seen)
+    yield from _queues(dump, seen.before, seen.after)
+    yield from _places(dump, seen.before, seen.after)
+
+
+# --- Numbers that fall -------------------------------------------------------------------------------------------
+
+Amounts = Mapping[tuple[str, str], Ratio]
+"""Amounts by who has them and of what; None where nothing bounds them."""
+
+
+def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
+    """Yield the caps of namespaces that fall: of several ResourceQuotas that count the same, the least holds."""
+    places = {item.namespace: item.at for item in dump.objects if item.namespace}
+    places |= {item.name: item.at for item in dump.of_kind("", "Namespace")}
+    old, new = _quotas(before), _quotas(after)
+    whole: defaultdict[str, int] = defaultdict(int)
+    for node in before.nodes:
+        for resource, number in node.units.items():
+            whole[resource] += number
+    for (namespace, key), cap in sorted(new.items()):
+        had = old.get((namespace, key))
+        resource = key.removeprefix("requests.")
+        is_met = had is None and "/" in resource and cap >= whole[resource]
+        if namespace not in places or is_met or (had is not None and cap >= had):
+            continue
+        item = _quota_with(dump, namespace, key)
+        at = item.at / "spec" / "hard" / key if item else places[namespace]
+        field = _FIELDS.get(resource, "limit")
+        was = "nothing capped it" if had is None else f"it was {_shown(had)}"
+        yield Harm(report("cap-falls", at, namespace=namespace, key=key, cap=_shown(cap), was=was, field=field))
+
+
+_FIELDS: Final = {"cpu": "cpu", "memory": "memory", "pods": "pods"}
+"""The fields of a tenant's quota by what they cap; `limit` for units."""
+
+
+def _quotas(world: World) -> Amounts:
+    """Return the caps of namespaces; quotas with scopes count some pods alone."""
+    found: dict[tuple[str, str], Ratio] = {}
+    for identity, body in world.of_kind("", "ResourceQuota"):
+        spec = inside(body, "spec")
+        if spec.get("scopes") or spec.get("scopeSelector"):
+            continue
+        for key, value in mapping(spec.get("hard")).items():
+            at = identity.namespace, _CANONICAL.get(key, key)
+            if (amount := _amount(value)) is not None:
+                found[at] = min(amount, found.get(at, amount))
+    return found
+
+
+_CANONICAL: Final = {"cpu": "requests.cpu", "memory": "requests.memory"}
+
+
+def _quota_with(dump: Dump, namespace: str, key: str) -> Item | None:
+    found = (item for item in dump.of_kind("", "ResourceQuota") if item.namespace == namespace)
+    return next((item for item in found if key in inside(item.body, "spec", "hard")), None)
+
+
+def _amount(value: object) -> Ratio | None:
+    found = parse_quantity(str(value)) if isinstance(value, str | int | float) and value is not True else None
+    return None if found is None else Ratio(found)
+
+
+def _shown(amount: Ratio) -> str:
+    for unit, name in ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi")):
+        if amount and amount % unit == 0:
+            return f"{amount // unit}{name}"
+    return str(amount) if amount.denominator == 1 else f"{float(amount):g}"
+
+
+def _units(seen: Worlds) -> Iterator[Harm]:
+    """Yield the nodes that hand out fewer units afterwards, of any resource of NVIDIA's."""
+    for resources, nodes in _grouped(
+        (tuple(_fewer(old.units, new.units)), old)
+        for old, new in zip(seen.before.nodes, seen.after.nodes, strict=True)
+        if old.pool is not None
+    ):
+        for resource, had, has in resources:
+            names, pool = listing([node.name for node in nodes]), nodes[0].pool
+            at = nodes[0].item.at / "status" / "allocatable" / resource
+            yield Harm(report("units-fall", at, resource=resource, had=had, has=has, names=names, pool=pool))
+
+
+def _fewer(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    for resource, number in sorted(old.items()):
+        if new.get(resource, 0) < number:
+            yield resource, number, new.get(resource, 0)
+
+
+# --- Orders of the sync ------------------------------------------------------------------------------------------
+
+
+def _orders(seen: Worlds) -> Iterator[Harm]:
+    """Yield the nodes that read a wrong file between the operator's sync and their labels, in both orders."""
+    for operand in OPERANDS:
+        found = (
+            (problems, node)
+            for index, node in enumerate(seen.before.nodes)
+            if node.pool is not None and all(problems := _between(seen, index, operand))
+        )
+        for (first, second), nodes in _grouped(found):
+            names, pool = listing([node.name for node in nodes]), nodes[0].pool
+            at = nodes[0].item.at / "metadata" / "labels"
+            values = {"names": names, "pool": pool, "label": operand.label, "first": first, "second": second}
+            yield Harm(report("no-safe-order", at, **values))
+
+
+def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:
+    """Return what is wrong if the operator's folder is first, and if labels are first; empty where nothing is."""
+    old, new = (_meaning(world, index, operand) for world in (seen.before, seen.after))
+    found: list[str] = []
+    for world in (seen.operator_first, seen.labels_first):
+        here = _meaning(world, index, operand)
+        if here in (old, new) or world.config_map(operand) is None:
+            found.append("")
+        elif here == ABSENT_FILE:
+            found.append(f"their label names `{world.nodes[index].labels.get(operand.label, '')}`, which no file has")
+        else:
+            found.append("they read a file that divides GPUs in another way")
+    return found[0], found[1]
+
+
+def _meaning(world: World, index: int, operand: Operand) -> object:
+    file = file_of(world, world.nodes[index], operand)
+    return file if file == ABSENT_FILE or operand is not PLUGIN else shares(file)
+
+
+# --- Queues ------------------------------------------------------------------------------------------------------
+
+
+def _queues(dump: Dump, before: World, after: World) -> Iterator[Harm]:
+    for item in dump.of_kind(_KUEUE, "LocalQueue"):
+        route = ("spec", "clusterQueue")
+        was, becomes = (text(inside(world.objects[item.identity], "spec").get(route[-1])) for world in (before, after))
+        if was != becomes:
+            yield Harm(report("queue-moves", item.at / route, item=item, was=was, becomes=becomes), stops=True)
+    for kind, amounts in _AMOUNTS.items():
+        for item in dump.of_kind(*kind):
+            old, new = (amounts(world.objects[item.identity]) for world in (before, after))
+            for what, number in sorted(new.items()):
+                had = old.get(what)
+                if number is not None and what in old and (had is None or number < had):
+                    shown = "nothing bounds it" if had is None else f"it is {_shown(had)}"
+                    at = item.at / "spec"
+                    yield Harm(report("queue-shrinks", at, item=item, what=what, number=_shown(number), was=shown))
+    for item in dump.of_kind(_KUEUE, "ResourceFlavor"):
+        old_nodes, new_nodes = (_matched(world, item) for world in (before, after))
+        if lost := [name for name in old_nodes if name not in new_nodes]:
+            at = item.at / "spec"
+            yield Harm(report("flavor-loses-nodes", at, item=item, names=listing(lost)), stops=not new_nodes)
+
+
+def _matched(world: World, flavor: Item) -> list[str]:
+    labels = inside(world.objects[flavor.identity], "spec", "nodeLabels")
+    return [node.name for node in world.nodes if matches({"matchLabels": labels}, node.labels) is True]
+
+
+def _cluster_queue(body: Body) -> Mapping[str, Ratio | None]:
+    """Return what a ClusterQueue has of each resource, over its flavors: its own, and with what it may borrow.
+
+    Without a cohort it borrows nothing, and without a limit all that the cohort has.
+    """
+    own: defaultdict[str, Ratio] = defaultdict(Ratio)
+    most: dict[str, Ratio | None] = {}
+    spec = inside(body, "spec")
+    is_alone = not (spec.get("cohort") or spec.get("cohortName"))
+    for group in map(mapping, sequence(spec.get("resourceGroups"))):
+        for flavor in map(mapping, sequence(group.get("flavors"))):
+            for resource in map(mapping, sequence(flavor.get("resources"))):
+                name, nominal = text(resource.get("name")), _amount(resource.get("nominalQuota")) or Ratio(0)
+                limit = Ratio(0) if is_alone else _amount(resource.get("borrowingLimit"))
+                own[f"`{name}`"] += nominal
+                key, there = f"`{name}` with what it borrows", most.get(f"`{name}` with what it borrows", Ratio(0))
+                most[key] = None if limit is None or there is None else there + nominal + limit
+    return {**own, **most}
+
+
+def _kai_queue(body: Body) -> Mapping[str, Ratio | None]:
+    """Return the quotas and limits of a Queue; -1 bounds nothing (`pkg/apis/scheduling/v2/queue_types.go` of KAI)."""
+    found: dict[str, Ratio | None] = {}
+    for resource, value in inside(body, "spec", "resources").items():
+        for field in ("quota", "limit"):
+            amount = _amount(mapping(value).get(field))
+            found[f"`{resource}.{field}`"] = None if amount is None or amount < 0 else amount
+    return found
+
+
+_AMOUNTS: Final = {(_KUEUE, "ClusterQueue"): _cluster_queue, ("scheduling.run.ai", "Queue"): _kai_queue}
+
+
+# --- Places for pods ---------------------------------------------------------------------------------------------
+
+
+def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
+    """Yield the work that has fewer nodes to run on afterwards, or none."""
+    for item in dump.objects:
+        if not item.namespace or is_owned(item) or item.kind.endswith(_NO_WORK):
+            continue
+        pods = [mapping(template.get("spec")) for _, template in templates(item.body)]
+        pods += [inside(item.body, "spec")] if (item.group, item.kind) == ("", "Pod") else []
+        for pod in pods:
+            old, new = ([node.name for node in world.nodes if fits(node, pod)] for world in (before, after))
+            lost = [name for name in old if name not in new]
+            if lost and (asked(pod) or not new):
+                at: Origin = item.at
+                yield Harm(report(_PLACE[bool(new)], at, item=item, names=listing(lost)), stops=not new)
+                break
+
+
+_PLACE: Final = {True: "work-loses-nodes", False: "work-loses-all-nodes"}
+_NO_WORK: Final = ("Revision", "ReplicaSet", "Runtime")
+
+
+def _grouped(pairs: Iterable[tuple[Any, Node]]) -> Iterator[tuple[Any, tuple[Node, ...]]]:
+    """Yield the nodes of each pool of which the same is said."""
+    for (said, _), nodes in grouped(((said, node.pool and node.pool.name), node) for said, node in pairs).items():
+        yield said, nodes

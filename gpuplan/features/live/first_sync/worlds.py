@@ -1,0 +1,194 @@
+"""A cluster at one moment: as the dump shows it, or with folders of `out/` applied over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.compiler.backends.gpu_operator import helm_values
+from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog.operators import is_tolerated
+from gpuplan.compiler.manifests import Identity
+from gpuplan.compiler.manifests.bodies import merged
+from gpuplan.compiler.manifests.selectors import matches
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Stage
+from gpuplan.features.live.drifting.model import Platform
+from gpuplan.features.live.drifting.nodes import home_of
+from gpuplan.features.live.dump import Dump, Item, texts_of, units_in
+
+Body = Mapping[str, Any]
+_RESOURCES: Final = "nvidia.com/"
+
+
+class Node(NamedTuple):
+    """A node: what it is labelled with, keeps pods off by, and hands out of extended resources."""
+
+    item: Item
+    labels: Mapping[str, str]
+    taints: Sequence[Mapping[str, Any]]
+    units: Mapping[str, int]
+    pool: Pool | None
+
+    @property
+    def name(self) -> str:
+        return self.item.name
+
+
+class Operand(NamedTuple):
+    """A program on nodes that reads the part of a ConfigMap which a label of the node names, else its default."""
+
+    section: str
+    label: str
+
+
+PLUGIN: Final = Operand("devicePlugin", DEVICE_PLUGIN_CONFIG_LABEL)
+MIG: Final = Operand("migManager", MIG_CONFIG_LABEL)
+OPERANDS: Final = (PLUGIN, MIG)
+
+
+class World(Value, eq=False):
+    """``settings`` are those of the operator, by the names of a ClusterPolicy's `spec`."""
+
+    objects: Mapping[Identity, Body]
+    nodes: tuple[Node, ...]
+    settings: Body
+
+    def of_kind(self, group: str, kind: str) -> Iterator[tuple[Identity, Body]]:
+        return ((key, body) for key, body in self.objects.items() if (key.group, key.kind) == (group, kind))
+
+    def config_map(self, operand: Operand) -> Mapping[str, Any] | None:
+        """Return the data of the ConfigMap that an operand reads; None if the dump lacks it."""
+        name = text(inside(self.settings, operand.section, "config").get("name"))
+        found = (body for key, body in self.of_kind("", "ConfigMap") if key.name == name)
+        data = next(found, None)
+        return None if data is None else inside(data, "data")
+
+
+class Worlds(NamedTuple):
+    """A cluster before and after the first sync, and between, in each order of the operator's folder and labels."""
+
+    before: World
+    operator_first: World
+    labels_first: World
+    after: World
+
+
+def worlds(plan: Plan, dump: Dump, platform: Platform) -> Worlds:
+    """Apply what is written over what a dump shows: mappings are merged, and lists are replaced."""
+    live = {item.identity: item.body for item in dump.objects}
+    first, rest = {**live}, {**live}
+    written = platform.shown_by(dump)
+    for identity, body in written.items():
+        over = merged(live.get(identity, {}), body)
+        (first if platform.objects[identity].folder == Stage.GPU_OPERATOR.value else rest)[identity] = over
+    before = _settings(plan, dump)
+    after = merged(before, {operand.section: helm_values(plan).get(operand.section, {}) for operand in OPERANDS})
+    old = tuple(_node(plan, item) for item in dump.of_kind("", "Node"))
+    new = tuple(map(_synced, old))
+    everything = {**rest, **{key: first[key] for key in written if key in first}}
+    return Worlds(
+        World(live, old, before), World(first, old, after), World(rest, new, before), World(everything, new, after)
+    )
+
+
+def _settings(plan: Plan, dump: Dump) -> Body:
+    """Return the `spec` of the ClusterPolicy that the operator obeys; the name of MIG's own file is the usual one."""
+    found = dump.of_kind("nvidia.com", "ClusterPolicy")
+    named = plan.cluster.gpu_operator.cluster_policy
+    policy = next((item for item in found if item.name == named), next(iter(found), None))
+    return inside(policy.body, "spec") if policy else {}
+
+
+def _node(plan: Plan, item: Item) -> Node:
+    allocatable = inside(item.body, "status", "allocatable")
+    units = {key: units_in(value) for key, value in allocatable.items() if key.startswith(_RESOURCES)}
+    taints = tuple(map(mapping, sequence(inside(item.body, "spec").get("taints"))))
+    return Node(item, texts_of(item.labels), taints, units, home_of(plan, item))
+
+
+def _synced(node: Node) -> Node:
+    """Return a node as its pool has it: labelled, tainted, and with the pool's units."""
+    pool = node.pool
+    if pool is None:
+        return node
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints]
+    more = [taint for taint in taints if not any(_is_same(taint, there) for there in node.taints)]
+    units = {unit.resource: unit.per_node for unit in pool.units if unit.resource}
+    return node._replace(labels={**node.labels, **pool.labels}, taints=(*node.taints, *more), units=units)
+
+
+def _is_same(taint: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all((taint.get(field) or "") == (other.get(field) or "") for field in ("key", "value", "effect"))
+
+
+# --- What a node reads -------------------------------------------------------------------------------------------
+
+ABSENT_FILE: Final = "no such file"
+
+
+def file_of(world: World, node: Node, operand: Operand) -> object:
+    """Return what an operand reads for a node: a document, None without any, or `ABSENT_FILE`.
+
+    The device plugin's config-manager takes the label's file, else the default one, else none
+    (`cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin); a file that is not there ends it. The entries of
+    mig-parted are in one file.
+    """
+    data = world.config_map(operand)
+    name = node.labels.get(operand.label) or text(inside(world.settings, operand.section, "config").get("default"))
+    if data is None or not name:
+        return None
+    if operand is MIG:
+        entries = inside(mapping(next(iter(read_text(text(data.get("config.yaml")))), None)), "mig-configs")
+        return entries.get(name, ABSENT_FILE)
+    if name not in data:
+        return ABSENT_FILE
+    return mapping(next(iter(read_text(text(data[name]))), None))
+
+
+def shares(file: object) -> Mapping[str, tuple[int, bool]]:
+    """Return how many shares a file of the device plugin makes of a resource, and whether it renames them."""
+    sharing = inside(mapping(file), "sharing")
+    method = mapping(sharing.get("mps") or sharing.get("timeSlicing"))
+    return {
+        text(resource.get("name")): (units_in(resource.get("replicas")), method.get("renameByDefault") is True)
+        for resource in map(mapping, sequence(method.get("resources")))
+        if units_in(resource.get("replicas")) > 1
+    }
+
+
+# --- Where a pod may run -----------------------------------------------------------------------------------------
+
+
+def fits(node: Node, pod: Body) -> bool:
+    """Whether a node has the labels, the taints and the units that a pod's `spec` asks for."""
+    wanted = {f"{key}": value for key, value in mapping(pod.get("nodeSelector")).items()}
+    if any(node.labels.get(key) != value for key, value in wanted.items()):
+        return False
+    required = inside(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    terms = [mapping(term) for term in sequence(required.get("nodeSelectorTerms"))]
+    if terms and not any(_meets(node, term) for term in terms):
+        return False
+    tolerations = sequence(pod.get("tolerations"))
+    for taint in node.taints:
+        if not is_tolerated(tolerations, text(taint.get("key")), text(taint.get("value")), text(taint.get("effect"))):
+            return False
+    return all(node.units.get(resource, 0) >= number for resource, number in asked(pod).items())
+
+
+def _meets(node: Node, term: Mapping[str, Any]) -> bool:
+    by_name = {"matchExpressions": term.get("matchFields") or ()}
+    return (
+        matches({"matchExpressions": term.get("matchExpressions") or ()}, node.labels) is not False
+        and matches(by_name, {"metadata.name": node.name}) is not False
+    )
+
+
+def asked(pod: Body) -> Mapping[str, int]:
+    """Return the units of NVIDIA's resources that one pod asks for."""
+    found: dict[str, int] = {}
+    for container in map(mapping, sequence(pod.get("containers"))):
+        for resource, amount in inside(container, "resources", "limits").items():
+            if resource.startswith(_RESOURCES):
+                found[resource] = found.get(resource, 0) + units_in(amount)
+    return {resource: number for resource, number in found.items() if number}

@@ -160,7 +160,9 @@ class _Loader:
             item.document.name for item in parsed if any(each.rule is UNKNOWN_FIELD for each in item.diagnostics)
         }
         idle = (item for item in found if item.rule is not NOTHING_TO_UNSET or _name_at(item) not in misread)
-        self._add((item for item in idle if not (is_partial and item.rule is NOTHING_TO_DELETE)), name)
+        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
+        kept = (item for item in idle if not (is_partial and item.rule is NOTHING_TO_DELETE))
+        self._add((self.unread_files.locate(item, read) for item in kept), name)
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
@@ -175,7 +177,6 @@ class _Loader:
         ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
-        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
         self._add((self.unread_files.locate(item, read) for item in found), name)
         return plan
 

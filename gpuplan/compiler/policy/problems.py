@@ -38,7 +38,7 @@ from gpuplan.compiler.policy.homes import (
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mapping, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
 
@@ -85,19 +85,27 @@ def describe(
         turns[place] = turned
         following |= {(*turned.around, name) for name in turned.names} - {place}
     around = {place[:length] for place in problems for length in range(len(place))}
-    found: list[Diagnostic] = []
+    found: dict[Path, Diagnostic] = {}
     for place, problem in problems.items():
         # If a member of a union found a mistake inside of a value, the other members add nothing.
         is_of_member = problem["type"] == "literal_error" or problem["type"] in EXPECTED_TYPES
         if place in following or (is_of_member and place in around) or _is_template(document, place, problem):
             continue
         if place in turns:
-            found.append(rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place])))
+            found[place] = rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place]))
         elif place in homes:
-            found.append(rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place])))
+            found[place] = rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place]))
         else:
-            found.append(_report(document, model, place, problem))
-    return tuple(found)
+            found[place] = _report(document, model, place, problem)
+    told = {place: found[place].finding.help for place in unknown if place in found}
+    return tuple(item for place, item in found.items() if place not in missing or not _is_told(document, place, told))
+
+
+def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:
+    """Whether help on an unknown field beside a missing one names it, or all fields there are unknown."""
+    beside = {other: help_ for other, help_ in told.items() if other[:-1] == place[:-1]}
+    is_all = bool(place[1:]) and {str(other[-1]) for other in beside} == {*mapping(value_at(document.data, place[:-1]))}
+    return (is_all and bool(beside)) or any(f"`{place[-1]}:`" in help_ for help_ in beside.values())
 
 
 def _is_template(document: Document, place: Path, problem: ErrorDetails) -> bool:
@@ -399,6 +407,8 @@ def _value_not_allowed(
             or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
+    if kind in BOUNDS and (other := _reshaped(at, value, model)):
+        return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=other)
     meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 

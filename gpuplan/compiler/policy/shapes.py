@@ -254,7 +254,7 @@ def _as_number(name: str, value: object, *, is_whole: bool, is_part: bool) -> It
         return  # nobody knows how many that is
     elif name.endswith("MiB") and unit:
         number *= _MIB.get(unit, 0)
-    elif unit and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
+    elif unit and unit != "%" and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
         return
     if is_whole and not number.is_integer():
         return

@@ -286,7 +286,8 @@ def _percent_from_number(text: str) -> str:
     if found is None:
         return ""
     number = f"{found[1]}.{found[2]}" if found[2] else found[1]
-    return f"`{number}%`" if re.search(r"[^0-9.,\s]", text) else f"`{number}`"
+    is_part = not re.search(r"[^0-9.,\s]", text) and float(number) <= 1
+    return f"`{number}`" if is_part else f"`{number}%`"
 
 
 Percent = Annotated[

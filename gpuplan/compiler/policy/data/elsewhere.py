@@ -142,7 +142,7 @@ FIELDS = {
     },
 }
 
-_OF_VOLUMES = {"size": "capacity storage", "storageClass": "storageClassName", "mountPath": "dir directory mount path"}
+_OF_VOLUMES = {"size": "capacity", "storageClass": "storageClassName", "mountPath": "dir directory mount path"}
 CALLED = {
     "ClusterSpec": {"kubernetes": "k8sVersion kubernetesVersion", "gpuOperator": "operator", "bases": "base resources"},
     "GpuOperator": {
@@ -154,7 +154,7 @@ CALLED = {
         "nfd": "nodeFeatureDiscovery",
     },
     "Olm": {"catalog": "catalogSource source", "channel": "updateChannel"},
-    "Scheduler": {"kind": "name scheduler type", "chartRepoURL": "repoURL repository"},
+    "Scheduler": {"kind": "name type", "chartRepoURL": "repoURL repository"},
     "Argocd": {
         "repoURL": "repo repository url",
         "revision": "branch ref tag targetRevision",
@@ -215,7 +215,7 @@ CALLED = {
     "Quota": {
         "pool": "flavor nodePool poolName resourceFlavor",
         "unit": "migProfile partition profile resource resourceName size slice",
-        "guaranteed": "amount count deserved min minimum nominalQuota quota request requested reserved units",
+        "guaranteed": "amount count deserved min minimum nominalQuota quota request requested reserved",
         "limit": "cap ceiling hard max maximum",
         "lendable": "lendingLimit",
     },

@@ -223,7 +223,8 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Argo CD takes UTC instead of a time zone that it does not know, and says so only in its log: nodes would be
-    disturbed hours before or after the window. Abbreviations such as `CEST` and offsets such as `+02:00` are not names.
+    disturbed hours before or after the window. Abbreviations such as `CEST`,
+    offsets such as `+02:00` and most cities, such as Munich, are not names.
 
     ## Instead
     Write an area and a city, such as `Europe/Berlin`, or `UTC`.

@@ -254,7 +254,7 @@ def _is_in_reach(document: Document, home: Path, place: Path) -> bool:
         (n for n, (a, b) in enumerate(zip(into, around, strict=False)) if a != b), min(len(into), len(around))
     )
     below = [part for part in into[common:] if isinstance(part, str)]
-    if not below or (common == len(around) and not below[1:]):
+    if not below or into == ("spec",) or (common == len(around) and not below[1:]):
         return True
     is_telling = len(_words(str(place[-1]))) > 1 or isinstance(value_at(document.data, place), list | dict)
     return is_telling and isinstance(value_at(document.data, into), dict)

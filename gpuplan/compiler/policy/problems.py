@@ -318,7 +318,7 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         parent
         and isinstance(value, dict)
         and len(value) == 1
-        and set(turned := turn(parent, *value, value)) == {at.path[-1]}
+        and set(turned := turn(parent, next(iter(value)), value)) == {at.path[-1]}
     ):
         return f"write `{as_line(turned)[1:-1]}`"
     meant = as_meant(model, at.path, value)
@@ -391,8 +391,8 @@ def _value_not_allowed(
         )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
-    if remedy := WRONG_VALUES.get((str(at.path[-1]), type(value))):
-        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=remedy)
+    if typed := WRONG_VALUES.get((str(at.path[-1]), type(value))):
+        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=typed)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]

@@ -474,7 +474,9 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Probe: {"httpGet": lambda value, _: _probe({"httpGet": value}), "exec": lambda value, _: _probe({"exec": value})},
     Route: {"tls": lambda value, _: {"tlsSecret": mapping(value).get("secretName")} if mapping(value) else {}},
     GpuOperator: {
-        "mig": lambda value, _: {"migStrategy": value["strategy"]} if [*mapping(value)] == ["strategy"] else {},
+        "mig": lambda value, _: (
+            {"migStrategy": mapping(value)["strategy"]} if [*mapping(value)] == ["strategy"] else {}
+        ),
         **{name: _value(name) for name in _OF_CHART.split()},
     },
     PriorityClassSpec: {"preemptionPolicy": _preempts},

@@ -319,7 +319,7 @@ _EQUAL_PARTS = (
 
 _BY_METADATA = (
     "leave it out of `metadata`, which has a `name` alone: a Workload says `podPatch: {metadata: {labels: {...}}}`, "
-    f"and for all else there is a patch in overlays/<cluster>/kustomize/: {PATCH}"
+    "and for all else there is a patch in overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
 )
 REMEDIES: Mapping[Path, str] = {
     ("$patch",): "to delete the document, write `metadata: {name: ..., $patch: delete}`; a list is always replaced",

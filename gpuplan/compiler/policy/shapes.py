@@ -351,7 +351,8 @@ def _as_entries(value: object, inner: object) -> Iterator[dict[str, object]]:
     items = _SEPARATOR.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
     if isinstance(value, dict) and [*value] == ["matchLabels"]:
         yield value["matchLabels"]
-    pairs = [pair for item in items for pair in _pairs(item)]
+    is_of_models = any(isinstance(member, type) and issubclass(member, BaseModel) for member in _members(inner))
+    pairs = [pair for item in items for pair in _pairs(item, is_of_models=is_of_models)]
     if pairs and len(dict(pairs)) == len(pairs) >= len(items):
         yield dict(pairs)
     if int in _members(inner):
@@ -367,14 +368,17 @@ _TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*])?([0-9A-Za-z][^=:\s]*)")
 """A name, and the number of them before it: `7x1g.10gb`."""
 
 
-def _pairs(entry: object) -> Iterator[tuple[str, object]]:
+def _pairs(entry: object, *, is_of_models: bool = False) -> Iterator[tuple[str, object]]:
     """Yield the entries that an item of a list means: `a=b`, `a: b`, or a name and what has it."""
     if isinstance(entry, str) and (found := _ASSIGNMENT.fullmatch(entry)):
         number = _NUMBER.fullmatch(found[2])
         yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
     elif isinstance(entry, dict) and len(entry) > 1 and isinstance(name := next(iter(entry.values())), str):
         rest = dict([*entry.items()][1:])
-        yield name, next(iter(rest.values())) if len(rest) == 1 and {*rest} & _OF_A_VALUE else rest
+        yield (
+            name,
+            next(iter(rest.values())) if len(rest) == 1 and (not is_of_models or {*rest} & _OF_A_VALUE) else rest,
+        )
     elif isinstance(entry, dict) and len(entry) == 1:
         yield from entry.items()
 

@@ -160,7 +160,7 @@ def _only(value: object) -> Fields:
 
 # --- Quotas: Kubernetes, Kueue and KAI-Scheduler ---------------------------------------------------------------------
 
-_WEIGHTS: Final = ("overQuotaWeight", "fairShareWeight")
+_WEIGHTS: Final = ("overQuotaWeight", "fairShareWeight", "weight")
 
 
 def _borrowed(value: object, written: Fields) -> Fields:
@@ -457,7 +457,7 @@ def _metrics(value: object, _: Fields) -> Fields:
 TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed},
     TenantSpec: {
-        " ".join(_WEIGHTS): _weight,
+        " ".join(_WEIGHTS[:2]): _weight,
         "hard": _hard,
         "pools": _pools,
         "limitRange": _range,

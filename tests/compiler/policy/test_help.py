@@ -185,6 +185,11 @@ ROWS = [
     ("Tenant", "overQuotaWeight: 2", "surplus: {weight: 2}"),
     (
         "Tenant",
+        "quotas: [{pool: a, guaranteed: 2, weight: 3}]",
+        "quotas: [{pool: a, guaranteed: 2}]\nsurplus: {weight: 3}",
+    ),
+    (
+        "Tenant",
         "resourceGroups: [{flavors: [{name: a, resources: [{nominalQuota: 9, borrowingLimit: 3}]}]}]",
         "quotas: [{pool: a, guaranteed: 9, limit: 12}]",
     ),

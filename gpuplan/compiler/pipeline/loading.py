@@ -168,7 +168,7 @@ class _Loader:
             return None
         if folder in self.opaque or not all(document.is_named for document in overlay):
             return None  # any document may be another one than the bases say
-        meant = {document.name for document in overlay if document.kind not in KINDS}
+        meant = {document.name for document in documents if document.kind not in KINDS}
         unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
         others = [
             replace(item, policy=None) if item.document.name in meant or id(item.document) in unsure else item

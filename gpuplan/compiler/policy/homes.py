@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -67,7 +68,7 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     message, label, help_ = f"unknown field `{name}`", "not a field here", ""
     if meant := with_colon(name, known):
         rest = f": {value}" if isinstance(value, str | int | float) else ""
-        label, help_ = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it", f"write `{meant}{rest}`"
+        label, help_ = "YAML wants a `:`, and a blank behind it", f"write `{meant}{rest}`"
     elif name != name.strip():
         label, help_ = "begins with a blank that is a letter to YAML", f"write plain blanks before `{name.strip()}`"
     elif name in map(str, place[-2:-1]):
@@ -119,9 +120,9 @@ _SWITCHES: Final = ("disabled", "disable", "enabled", "enable", "deploy", "creat
 
 
 def with_colon(text: str, fields: Iterable[str]) -> str | None:
-    """Return `name: a100` for `name a100` if `name` is one of these fields, or None."""
-    name, _, rest = text.partition(" ")
-    return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
+    """Return `name: a100` for `name a100` and `name:a100` if `name` is one of these fields, or None."""
+    name, rest = [*re.split(r"[ :]\s*", text, maxsplit=1), ""][:2]
+    return f"{name}: {rest.strip()}" if rest.strip() and name in fields else None
 
 
 def in_code(names: Iterable[str]) -> str:

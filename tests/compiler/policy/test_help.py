@@ -153,6 +153,7 @@ ROWS = [
         "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limits: 4}}]",
         "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limit: 4}}]",
     ),
+    ("Tenant", "quotas: [{pool: a, guaranteed:36: null}]", "quotas: [{pool: a, guaranteed: 36}]"),
     ("Tenant", "members: [{groups: ml}]", "members: [{group: ml}]"),
     ("Tenant", "weight: 3", "surplus: {weight: 3}"),
     ("Tenant", "groups: [ml]", "members: [ml]"),

@@ -226,8 +226,9 @@ def _word(field: str, text: str, words: list[str]) -> str | None:
     same = [word for word in words if bare(word) == bare(text)]
     theirs = [word for word in words if bare(text) in WORDS.get((field, word), "").split()]
     parts = [part.lower() for part in re.split(r"[\s_-]+", text)]
-    named = [word for word in words if parts[1:] and (word.lower() in parts or word == "".join(p[:1] for p in parts))]
-    return next((found[0] for found in (same, theirs, named) if len(found) == 1), None)
+    short = [word for word in words if parts[1:] and word == "".join(part[:1] for part in parts)]
+    named = [word for word in words if word.lower() in parts]
+    return next((found[0] for found in (same, theirs, short, named) if len(found) == 1), None)
 
 
 _TRUTHS: Final = (

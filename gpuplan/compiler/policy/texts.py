@@ -101,8 +101,10 @@ def _duration(text: str) -> str:
         return ""
     number, unit = float(found[1]), found[2][:1]
     if not unit:
-        first = "h" if number <= 24 else "m" if number <= 90 else "s"
+        first = "h" if number <= 24 else "m" if number <= 240 else "s"
         likely = [f"`{found[1]}{unit}`" for unit in sorted("hms", key=lambda unit: unit != first)]
+        if number > 90 and number.is_integer():
+            return likely[0]  # hours would be days
         return f"{likely[0]}, or {likely[1]} or {likely[2]}" if number.is_integer() and number else ""
     seconds = round(number * _PER_UNIT[unit])
     whole = next((unit for unit in "hms" if seconds % _PER_UNIT[unit] == 0), "s")

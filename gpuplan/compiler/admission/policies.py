@@ -110,10 +110,10 @@ def holds_for(name: str, tenant: Tenant) -> bool:
 def level_of(plan: Plan, tenant: Tenant) -> tuple[AdmissionPolicy, ...]:
     """Return what the API server holds a tenant's pods to by their level of Pod Security, in the form of policies.
 
-    There is none if the level is `privileged`, or if a policy stands in for it.
+    There is none if the level is `privileged` or not known, or if a policy stands in for it.
     """
     level = tenant.spec.allow.pod_security
-    if level is PodSecurity.PRIVILEGED or is_held_by_rules(tenant):
+    if level in (PodSecurity.PRIVILEGED, PodSecurity.EXTERNAL) or is_held_by_rules(tenant):
         return ()
     setting = _setting(plan)
     facts = _facts(setting)

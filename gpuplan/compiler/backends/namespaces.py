@@ -118,7 +118,7 @@ def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
         matchExpressions=[{"key": NAME_LABEL, "operator": "NotIn", "values": own}] if own else None,
     )
     yield from _grants(of, Stage.SCHEDULING.value, f".{tenant.name}", others)
-    if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
+    if tenant.spec.allow.pod_security not in (PodSecurity.PRIVILEGED, PodSecurity.EXTERNAL):
         name, warns = f"{POD_SECURITY_POLICY}.{tenant.name}", is_warned(plan.cluster, tenant, None)
         binding = admission_binding(name, POD_SECURITY_POLICY, others, warns=warns)
         trace = partial(of.policy_binding, POD_SECURITY_POLICY)
@@ -151,11 +151,11 @@ def _namespace(plan: Plan, tenant: Tenant, namespace: str) -> dict[str, Any]:
     is_held, scheduler = is_held_by_rules(tenant), plan.scheduler
     level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
     warns = is_warned(plan.cluster, tenant, namespace) and not is_held
+    modes = ("audit" if warns else "enforce", "warn")
     labels = {
         TENANT_LABEL: tenant.name,
         **({RDMA_LABEL: "true"} if is_held else {}),
-        f"pod-security.kubernetes.io/{'audit' if warns else 'enforce'}": level,
-        "pod-security.kubernetes.io/warn": level,
+        **({} if level == PodSecurity.EXTERNAL else {f"pod-security.kubernetes.io/{mode}": level for mode in modes}),
         **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
     }
     return new_object("v1", "Namespace", namespace, labels=labels)

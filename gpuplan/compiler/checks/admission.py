@@ -219,22 +219,36 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
     ## Why
     A privileged container sees every device of its node, whatever it asked for; so does one that mounts `/dev` from the
     node, which the level `privileged` allows too. Such pods use the GPUs of all tenants on the nodes where they run,
-    and can change how those are partitioned.
+    and can change how those are partitioned. With `external`, labels of others on the namespaces decide it, or the
+    default of the API server, which no policy tells.
 
     ## Instead
     Leave `podSecurity` at `baseline`, or write `restricted`. Pods that need no more than RDMA, and with it the
     capability IPC_LOCK, need no `privileged`: name their network resources in `allow.rdma`. Give the few pods that need
     more a namespace of their own, run by the platform team.
     """
+    fact = "a privileged container sees all devices of its node, whatever it asked for"
+    way = "write `podSecurity: baseline`, with network resources in `rdma` where pods need RDMA"
     for tenant in plan.tenants:
         if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.has_work:
             yield Finding(
                 tenant.at / "allow" / "podSecurity",
                 f"privileged pods of tenant `{tenant.name}` reach every GPU",
                 label="no quota holds for them",
-                notes=("a privileged container sees all devices of its node, whatever it asked for",),
-                help="write `podSecurity: baseline`, with network resources in `rdma` where pods need RDMA",
+                notes=(fact,),
+                help=way,
             )
+    # Whoever writes it does so for all tenants of an import.
+    left = [one for one in plan.tenants if one.spec.allow.pod_security is PodSecurity.EXTERNAL and one.has_work]
+    if left:
+        yield Finding(
+            left[0].at / "allow" / "podSecurity",
+            f"no policy keeps privileged pods of {listing([tenant.name for tenant in left])} from any GPU",
+            label="others decide whether pods may be privileged",
+            related=tuple(Label(one.at / "allow" / "podSecurity", f"so for `{one.name}`") for one in left[1:3]),
+            notes=(fact,),
+            help=way,
+        )
 
 
 @check("GPU521", "gpus-without-class", Severity.WARNING)

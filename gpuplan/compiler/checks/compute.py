@@ -13,7 +13,15 @@ from gpuplan.compiler.checks.caps import each_quota
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import crossing, name_of, number, severity_of_loss
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.amounts import amount_of, amount_text, capacity, compute_cap, of_node, share_of_units
+from gpuplan.compiler.planning.amounts import (
+    LEAST_BYTES,
+    amount_of,
+    amount_text,
+    capacity,
+    compute_cap,
+    of_node,
+    share_of_units,
+)
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.compiler.planning.pods import (
@@ -91,7 +99,6 @@ def unlikely_amount(plan: Plan) -> Iterator[Finding]:
 
 
 _MOST_MILLICORES = 1_000_000_000
-_LEAST_BYTES = 2**20
 _GIBIBYTES = range(1, 10_000)
 """Numbers without a unit that are most likely GiB."""
 _MOST_BYTES = 2**63 - 1
@@ -105,7 +112,7 @@ def _flaw(written: _Written) -> str:
         return "more than any cluster has" if amount > _MOST_MILLICORES else ""
     if amount != exact:
         return "a part of a byte"
-    if 0 < amount < _LEAST_BYTES:
+    if 0 < amount < LEAST_BYTES:
         return count(amount, "byte")
     return "more than Kubernetes can count" if amount > _MOST_BYTES else ""
 

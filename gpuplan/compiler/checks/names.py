@@ -287,7 +287,8 @@ _OPERATOR_WORDS = {
     **dict.fromkeys(("all-disabled", "all-enabled", "all-balanced"), "MIG manager makes itself"),
     "default": "device plugin's config-manager falls back to",
 }
-_DELIVERY_FOLDERS = {"argocd": "Argo CD", "flux": "Flux"}
+DELIVERY_FOLDERS: Final = {"argocd": "Argo CD", "flux": "Flux"}
+"""Folders of `out/` beside those of clusters, and whose objects they hold."""
 
 
 @check("GPU123", "reserved-name", Severity.WARNING)
@@ -304,7 +305,7 @@ def reserved_name(plan: Plan) -> Iterator[Finding]:
     Say what the layout or pool is for: `inference-small`, `training`.
     """
     name = plan.cluster.name
-    if owner := _DELIVERY_FOLDERS.get(name):
+    if owner := DELIVERY_FOLDERS.get(name):
         yield Finding(
             name_of(plan.cluster.at),
             f"cluster name `{name}` is taken",

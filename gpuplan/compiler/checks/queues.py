@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.wording import listing
@@ -25,7 +26,7 @@ from gpuplan.compiler.policy.models import Allocation
 # `kueue.x-k8s.io/v1beta2` and the Configuration of that version came with 0.15. By `pkg/features/kube_features.go` of
 # Kueue, a tenant within its guarantee evicts borrowers under fair sharing, whatever the shares are, since 0.17
 # (`FairSharingPreemptWithinNominal`), and claims are counted since 0.18 (`KueueDRAIntegration`).
-_OLDEST_KUEUE = (0, 15)
+OLDEST_RELEASES: Final = {KUEUE.kind: (0, 15), KAI.kind: (0, 13)}
 _OLDEST_THAT_RECLAIMS = (0, 17)
 _OLDEST_THAT_COUNTS_CLAIMS = (0, 18)
 
@@ -51,7 +52,6 @@ _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/valida
 
 # `plugins` of a SchedulingShard and trees of queues of any depth (https://github.com/kai-scheduler/KAI-Scheduler/blob/
 # main/CHANGELOG.md).
-_OLDEST_KAI = (0, 13)
 
 
 # The Deployment and the Service of a shard are called `<scheduler>-<shard>`; a Service's name is a label of DNS
@@ -101,7 +101,7 @@ def kueue_too_old(plan: Plan) -> Iterator[Finding]:
     claims = next((pool for pool in plan.pools if pool.spec.allocation is Allocation.DRA), None)
     if not version:
         return
-    if version < _OLDEST_KUEUE:
+    if version < OLDEST_RELEASES[KUEUE.kind]:
         yield _too_old(plan, "does not know the objects that are written for it", "`v1beta2` came with v0.15.0")
     elif claims and version < _OLDEST_THAT_COUNTS_CLAIMS:
         label = Label(claims.at / "allocation", "by claims")
@@ -432,7 +432,7 @@ def kai_too_old(plan: Plan) -> Iterator[Finding]:
     Upgrade KAI-Scheduler, and say so in `scheduler.version`.
     """
     version = parse_version(plan.cluster.scheduler.version)
-    if version is not None and version[:2] < _OLDEST_KAI:
+    if version is not None and version[:2] < OLDEST_RELEASES[KAI.kind]:
         since = "`plugins` of a SchedulingShard came with v0.13.0"
         yield _too_old(plan, "does not know all that is written for it", since, "0.13.0")
 

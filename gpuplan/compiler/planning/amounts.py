@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil, floor
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import byte_quantity, exact_quantity, quantity
@@ -19,6 +19,10 @@ from gpuplan.compiler.policy import models
 def amount_of(counted: Counted, text: str) -> int:
     """Return millicores or bytes, rounded up as schedulers do (`MilliValue` and `Value` of a quantity)."""
     return ceil((exact_quantity(text) or 0) * (1000 if counted is Counted.CPU else 1))
+
+
+LEAST_BYTES: Final = 2**20
+"""Less memory, in which no container starts, is meant in another unit."""
 
 
 def amount_text(counted: Counted, amount: int) -> str:

@@ -45,9 +45,15 @@ class Found(Value):
         return Found((*self.drafts, *other.drafts), (*self.diagnostics, *other.diagnostics))
 
 
-_SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
-"""The kinds that clusters may share, with the folder of each."""
-_OWN: Final = {"Pool": "pools", "Tenant": "tenants", "Workload": "workloads", "Retained": "retained"}
+_SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts"}
+"""The kinds that clusters may share, with the folder of each: facts about boards, which hold on any cluster."""
+_OWN: Final = {
+    "Pool": "pools",
+    "PriorityClass": "priority-classes",
+    "Tenant": "tenants",
+    "Workload": "workloads",
+    "Retained": "retained",
+}
 _WIDTH: Final = 118
 
 
@@ -70,7 +76,7 @@ _UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
 
 
 def text_of(draft: Draft) -> str:
-    """Return a document below comments on its sources and on what it does not say."""
+    """Return a document below comments on its sources and on what it does not say, as far as they are shorter."""
     by_file: dict[str, list[str]] = {}
     for source in dict.fromkeys(draft.sources):
         title, _, file = source.rpartition(" (")
@@ -82,12 +88,18 @@ def text_of(draft: Draft) -> str:
         more = [f"{len(titles) - _MOST_SOURCES} more"] if len(titles) > _MOST_SOURCES else []
         told = joined([*filter(None, titles[:_MOST_SOURCES]), *more])
         comments.append(f"From {file}: {told}." if told else f"From {file}.")
-    comments += [f"- {remark}" for remark in dict.fromkeys(draft.remarks)]
-    lines = (line for comment in comments for line in _comment(comment))
-    return "".join(lines) + to_yaml(document(draft.kind, draft.name, draft.spec))
+    body = to_yaml(document(draft.kind, draft.name, draft.spec))
+    lines = [line for comment in comments for line in _comment(comment)]
+    remarks = [[*_comment(f"- {remark}")] for remark in dict.fromkeys(draft.remarks)]
+    for number, remark in enumerate(remarks):
+        if number and len(lines) + len(remark) + 1 >= body.count("\n"):
+            lines += _comment(f"- The import says {len(remarks) - number} more.")
+            break
+        lines += remark
+    return "".join(lines) + body
 
 
-_MOST_SOURCES: Final = 8
+_MOST_SOURCES: Final = 4
 
 
 _INSTRUCTIONS: Final = ("gpuplan:", "$schema=")

@@ -100,6 +100,12 @@ def units_in(value: object) -> int:
     return int(found or 0)
 
 
+def publishes(node: Item, resource: str) -> bool:
+    """Whether a node has units of a resource."""
+    status = inside(node.body, "status")
+    return any(units_in(inside(status, field).get(resource)) for field in ("allocatable", "capacity"))
+
+
 class Dump(Value):
     """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
 

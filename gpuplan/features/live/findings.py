@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Severity
+from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests.templates import read_rows
 from gpuplan.features.live.rules import RULES
 
@@ -52,16 +53,20 @@ def report(
     return _BY_CODE[rule or texts["rule"]].report(finding)
 
 
+_MOST_PLACES: Final = 2
+"""The number of further places that a finding on many points at."""
+
+
 class Reports:
     """The findings of a reader in their order, and remarks by subject: a draft, an object or a team.
 
-    A remark is the message of a finding, ``in_full`` with its notes and its help.
+    A remark is the message of a finding.
     """
 
-    def __init__(self, *, in_full: bool = False) -> None:
-        self._in_full = in_full
+    def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._remarks: dict[Hashable, dict[str, None]] = {}
+        self._gathered: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, Origin]] = {}
 
     def say(self, row: str, at: Origin | None, *subjects: Hashable, **values: Any) -> None:  # noqa: ANN401 - as above
         """Report a row of `findings.yaml`, with a remark on each subject; without a place there are remarks alone."""
@@ -88,9 +93,21 @@ class Reports:
     def add(self, diagnostic: Diagnostic, *subjects: Hashable) -> None:
         self.diagnostics.append(diagnostic)
         finding = diagnostic.shown
-        texts = (finding.message, *finding.notes, finding.help) if self._in_full else (finding.message,)
         for subject in subjects:
-            self.remark(subject, "; ".join(filter(None, texts)))
+            self.remark(subject, finding.message)
+
+    def gather(self, row: str, at: Origin, name: str, **values: str) -> None:
+        """Gather the places of one matter by name, for one finding on all of them."""
+        self._gathered.setdefault((row, tuple(values.items())), {}).setdefault(name, at)
+
+    def say_gathered(self) -> None:
+        """Report what was gathered, a finding for each row and its values; ``names`` are those of the places."""
+        for (row, values), places in self._gathered.items():
+            (_, first), *others = sorted(places.items(), key=lambda pair: pair[0])
+            related = tuple(Label(at, f"and `{name}`") for name, at in others[:_MOST_PLACES])
+            more: dict[str, Any] = dict(values)
+            self.add(report(row, first, related=related, names=listing(sorted(places)), **more))
+        self._gathered.clear()
 
     def remark(self, subject: Hashable, text: str) -> None:
         self._remarks.setdefault(subject, {})[text] = None

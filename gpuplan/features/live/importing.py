@@ -14,7 +14,7 @@ from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, count_kinds, listing
 from gpuplan.compiler.checks.formats.files import is_config
-from gpuplan.compiler.delivery import TOOLS
+from gpuplan.compiler.checks.names import DELIVERY_FOLDERS
 from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.kinds.imported import READ
@@ -182,9 +182,9 @@ def adopt(
         raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
     if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
         raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
-    if name in TOOLS:
-        instead = "name it by its purpose, such as `gpuplan import -c management`"
-        raise GpuplanError(f"`{name}` cannot be a cluster's name: `out/{name}/` has the objects of {name}", instead)
+    if owner := DELIVERY_FOLDERS.get(name):
+        what = f"`{name}` cannot be a cluster's name: `out/{name}/` has the objects of {owner}"
+        raise GpuplanError(what, "name the cluster by its purpose: `gpuplan import -c management`")
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name, known.models)
     for stage in (teams.read, work.read):

@@ -188,17 +188,30 @@ def test_what_somebody_owns_goes_with_its_owner() -> None:
 # --- What cannot be compared ---------------------------------------------------------------------------------------
 
 
-def test_another_version_of_a_kind_is_not_compared() -> None:
+def test_an_older_version_that_kueue_converts_is_compared() -> None:
     bodies = synced(example("prod"))
     queue = find(bodies, "ClusterQueue", "research")
     queue["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    queue["spec"]["cohort"] = queue["spec"].pop("cohortName")
+    assert compared(bodies).drifts == ()
+
+    queue["spec"]["cohort"] = "other"
+    assert [(drift.title, drift.path) for drift in compared(bodies).drifts] == [
+        ("ClusterQueue research", "spec.cohortName")
+    ]
+
+
+def test_another_version_of_a_kind_is_not_compared() -> None:
+    bodies = synced(example("prod"))
+    queue = find(bodies, "ClusterQueue", "research")
+    queue["apiVersion"] = "kueue.x-k8s.io/v1"
     queue["spec"] = {}
 
     found = compared(bodies)
 
     assert found.drifts == ()
     assert [(item.number, item.why) for item in found.unjudged] == [
-        (1, "the dump has version v1beta1, and gpuplan writes v1beta2")
+        (1, "the dump has version v1, and gpuplan writes v1beta2")
     ]
 
 

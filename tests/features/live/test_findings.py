@@ -13,7 +13,7 @@ from gpuplan.features.live.findings import rows
 from gpuplan.features.live.rules import RULES
 
 FOLDER = Path(str(live.__file__)).parent
-REPORTING = {"report", "say", "about", "_tell_once"}
+REPORTING = {"report", "say", "about", "gather", "_tell_once"}
 OPTIONS = {"related", "notes", "severity", "rule", "at", "also"}
 GIVEN = {"label", "help"}
 """Texts that a reader gives where a row has none."""
@@ -29,6 +29,8 @@ def reported() -> Iterator[tuple[str, set[str]]]:
                 values = {keyword.arg for keyword in node.keywords if keyword.arg} - OPTIONS
                 if _name(node.func) in ("about", "_tell_once"):
                     values |= {"item"}
+                if _name(node.func) == "gather":
+                    values |= {"names"}
                 yield from ((str(text), values) for text in texts)
 
 

@@ -120,7 +120,7 @@ def test_a_document_says_where_it_is_from_and_what_it_leaves_out() -> None:
     text = text_of(Draft("Pool", "a", {"gpu": "A100-80GB"}, sources, ("the taint\n`x` has no effect",)))
     head = text[: text.index("apiVersion")]
     assert head.startswith("# From nodes.yaml: Node `gpu-0`, Node `gpu-1`, ")
-    assert " and 32 more." in head
+    assert " and 36 more." in head
     assert "# - the taint `x` has no effect\n" in head
     assert all(line.startswith("# ") and len(line) <= 120 for line in head.splitlines())
 

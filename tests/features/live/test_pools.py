@@ -263,10 +263,9 @@ def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
 
     found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, queue)
 
-    left, right = (item.spec for item in found.drafts)
-    assert [item.name for item in found.drafts] == ["a100", "a100-sxm4-80gb"]
-    assert "names" not in left
-    assert "names" not in right
+    left, right = found.drafts
+    assert (left.name, right.name) == ("a100", "a100-sxm4-80gb")
+    assert "names" not in {*left.spec, *right.spec}
 
 
 def test_a_flavor_with_a_topology_cannot_be_changed_and_stays_beside() -> None:

@@ -35,18 +35,26 @@ def whole(gpus: int) -> Geometry:
     return (None,) * gpus
 
 
-def divided(entry: Sequence[Body], gpus: int) -> Geometry:
-    """What an entry of the MIG manager's file makes of a node's GPUs."""
+def divided(entry: Sequence[Body], gpus: int, device: str = "") -> Geometry:
+    """What an entry of the MIG manager's file makes of a node's GPUs; ``device`` is their id, such as `0x20B010DE`."""
     found: list[Gpu] = [None] * gpus
     for item in entry:
-        if "device-filter" in item:
-            raise NotImplementedError("device filters")
+        if not _is_for(item.get("device-filter"), device):
+            continue
         chosen = range(gpus) if item["devices"] == "all" else item["devices"]
         instances = tuple(sorted((item.get("mig-devices") or {}).items())) if item["mig-enabled"] else None
         for index in chosen:
             if index < gpus:
                 found[index] = instances
     return tuple(found)
+
+
+def _is_for(wanted: str | Sequence[str] | None, device: str) -> bool:
+    if not wanted:
+        return True
+    if not device:
+        raise NotImplementedError("device filters")
+    return device in ([wanted] if isinstance(wanted, str) else wanted)
 
 
 def publish(geometry: Geometry, config: Body, cluster_strategy: str) -> Published:

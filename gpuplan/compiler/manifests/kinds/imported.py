@@ -100,6 +100,7 @@ COLLECTED: Final = (
     ),
     Collected("kueue-files.yaml", {"": "ConfigMap"}, "Kueue", "kueue-system"),
     Collected("kai-queues.yaml", {"scheduling.run.ai": "Queue PodGroup"}, "KAI-Scheduler"),
+    Collected("kai-resources.yaml", {"kai.resources": "Project Department NodePool"}, "Run:ai 3.0"),
     Collected("kai.yaml", {"kai.scheduler": "SchedulingShard Topology Config"}, "KAI-Scheduler"),
     Collected("argocd.yaml", {"argoproj.io": "AppProject Application ApplicationSet"}, "Argo CD"),
     Collected("flux.yaml", {"kustomize.toolkit.fluxcd.io": "Kustomization"}, "Flux"),
@@ -119,6 +120,9 @@ COLLECTED: Final = (
 
 FROM_FILES: Final = (
     ("config.kueue.x-k8s.io", "Configuration"),
+    ("run.ai", "Project"),
+    ("run.ai", "Department"),
+    ("run.ai", "NodePool"),
     ("nfd.openshift.io", "NodeFeatureDiscovery"),
     ("nfd.openshift.io", "NodeFeatureRule"),
 )

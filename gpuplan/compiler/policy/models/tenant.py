@@ -137,9 +137,10 @@ MemberOrGroup = Annotated[Member, BeforeValidator(_member_from_text, json_schema
 
 
 class PodSecurity(StrEnum):
-    """A level of the Pod Security Standards."""
+    """A level of the Pod Security Standards, the loosest first; `external` where others decide it."""
 
     PRIVILEGED = "privileged"
+    EXTERNAL = "external"
     BASELINE = "baseline"
     RESTRICTED = "restricted"
 
@@ -148,7 +149,9 @@ class Allow(Model):
     """Permissions of a tenant's pods beyond their quotas."""
 
     pod_security: Annotated[PodSecurity, Field(strict=False)] = PodSecurity.BASELINE
-    """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node."""
+    """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node. With `external`
+    gpuplan writes none: the labels that the namespaces have hold, or else the default of the API server.
+    """
     rdma: Annotated[list[texts.NetworkResource], Words("network resources for RDMA")] = Field(default_factory=list)
     """Network resources that its pods may ask for, such as `rdma/hca_shared_devices_a` or `nvidia.com/hostdev`; other
     tenants then may not. Its pods may also have the capability IPC_LOCK, which InfiniBand and RoCE need and the level

@@ -16,6 +16,8 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
+from gpuplan.compiler.catalog.operators import parse_version
+from gpuplan.compiler.checks.queues import OLDEST_RELEASES
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.kueue import ROOT_COHORT, UNCOUNTED, WAIT_FOR_PODS_READY, decided
@@ -30,14 +32,16 @@ from gpuplan.features.live.queues import root_cohort
 
 KUEUE: Final = "kueue.x-k8s.io"
 KAI: Final = "scheduling.run.ai"
-RUNAI: Final = "run.ai"
+RUNAI: Final = ("run.ai", "kai.resources")
+"""Groups of Run:ai before 3.0, and of the open project that 3.0 is made of."""
 _SHARDS: Final = "kai.scheduler"
 _PROJECTS: Final = "gpuplan-projects"
 
 
 def kind(reader: Reader) -> SchedulerKind:
     """Run:ai has queues of the same group as KAI-Scheduler, so that its projects count first."""
-    if RUNAI in reader.groups or any(item.name == _PROJECTS for item in reader.dump.objects) or [*_requests(reader)]:
+    has_projects = any(item.name == _PROJECTS for item in reader.dump.objects)
+    if not reader.groups.isdisjoint(RUNAI) or has_projects or [*_requests(reader)]:
         return SchedulerKind.RUNAI
     if KUEUE in reader.groups:
         return SchedulerKind.KUEUE
@@ -159,7 +163,10 @@ _RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
 
 
 def _running(reader: Reader, scheduler: SchedulerKind) -> str:
-    """Return the release in the labels of its Deployments, or in the tags of their images; empty if none has one."""
+    """Return the release in the labels of its Deployments, or in the tags of their images; empty if none has one.
+
+    It is empty, too, for a release that knows nothing that gpuplan writes: the Cluster describes the next one.
+    """
     for item in reader.dump.of_kind("apps", "Deployment"):
         containers = sequence(part(item.body, "spec", "template", "spec", "containers"))
         labels = [item.labels.get(label, "") for label in ("app.kubernetes.io/version", "helm.sh/chart")]
@@ -167,7 +174,12 @@ def _running(reader: Reader, scheduler: SchedulerKind) -> str:
         for written in (*labels, *images) if item.name in _DEPLOYMENTS.get(scheduler, ()) else ():
             if found := _RELEASE.search(written):
                 reader.use(item)
-                return f"v{found[0].removeprefix('v')}"
+                running, oldest = f"v{found[0].removeprefix('v')}", OLDEST_RELEASES.get(scheduler, ())
+                if (parse_version(running) or ())[:2] >= oldest:
+                    return running
+                title, least = traits_of(scheduler).title, ".".join(map(str, oldest))
+                reader.say("scheduler-too-old", item.at, title=title, release=running, oldest=least)
+                return ""
     return ""
 
 

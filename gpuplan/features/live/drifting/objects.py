@@ -20,6 +20,7 @@ from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import REVISION
 from gpuplan.features.live.dump import Dump, Item, is_named
+from gpuplan.features.live.queues import in_version
 
 
 class Differing(NamedTuple):
@@ -67,12 +68,13 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
             continue
         gvk, live = gvk_of(body), gvk_of(item.body)
         found.append(identity)
-        if gvk.version != live.version:
+        served = in_version(item.body, gvk.version)
+        if served is None:
             unjudged[_kind(identity), f"the dump has version {live.version}, and gpuplan writes {gvk.version}"] += 1
             continue
         shape = shape_of(gvk, kubernetes)
-        here = {one.live_route: one for one in left_fields(body, item.body, shape)}
-        here |= {one.live_route: one for one in differences(body, item.body, shape)}
+        here = {one.live_route: one for one in left_fields(body, served, shape)}
+        here |= {one.live_route: one for one in differences(body, served, shape)}
         if here:
             differing.append(Differing(identity, item, tuple(here.values())))
     rest = tuple(Unjudged(kind, number, why) for (kind, why), number in sorted(unjudged.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.disturbance import ChangeClass
@@ -81,13 +82,20 @@ def _is_mark(drift: Drift) -> bool:
     return drift.path.startswith(own) and not drift.has_live
 
 
+_READ_BY_NOBODY_ELSE: Final = tuple(
+    f'metadata.labels["{key}'
+    for key in ("gpuplan.dev/", *(f"pod-security.kubernetes.io/{mode}" for mode in ("warn", "audit")))
+)
+"""Beginnings of labels that refuse nothing and move no pod."""
+
+
 def _effect(drift: Drift) -> Effect:
     if drift.next_sync is NextSync.FAILS:
         return Effect.STOPS
     return _BY_CLASS.get(drift.change_class, Effect.CHANGES)
 
 
-_BY_CLASS = {
+_BY_CLASS: Final = {
     ChangeClass.REPARTITION: Effect.REPARTITIONS,
     ChangeClass.PLUGIN_RESTART: Effect.RESTARTS,
     ChangeClass.RECREATE: Effect.RESTARTS,

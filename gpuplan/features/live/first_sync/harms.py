@@ -8,13 +8,13 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.admission.arriving import templates
-from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
+from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item, grouped, texts_of
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
     ABSENT_FILE,
@@ -66,6 +66,9 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     for node in before.nodes:
         for resource, number in node.units.items():
             whole[resource] += number
+    used = grouped(
+        (item.namespace, resource) for item in dump.objects for _, pod in _pods(item) for resource in asked(pod)
+    )
     for (namespace, key), cap in sorted(new.items()):
         had = old.get((namespace, key))
         resource = key.removeprefix("requests.")
@@ -76,7 +79,10 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         at = item.at / "spec" / "hard" / key if item else places[namespace]
         field = _FIELDS.get(resource, "limit")
         was = "nothing capped it" if had is None else f"it was {_shown(had)}"
-        yield Harm(report("cap-falls", at, namespace=namespace, key=key, cap=_shown(cap), was=was, field=field))
+        is_unused = had is None and "/" in resource and resource not in used.get(namespace, ())
+        severity = Severity.WARNING if is_unused else None
+        values: dict[str, Any] = {"namespace": namespace, "key": key, "cap": _shown(cap), "was": was, "field": field}
+        yield Harm(report("cap-falls", at, severity=severity, **values))
 
 
 _FIELDS: Final = {"cpu": "cpu", "memory": "memory", "pods": "pods"}
@@ -150,7 +156,13 @@ def _orders(seen: Worlds) -> Iterator[Harm]:
         for (first, second), nodes in _grouped(found):
             names, pool = listing([node.name for node in nodes]), nodes[0].pool
             at = nodes[0].item.at / "metadata" / "labels"
-            values = {"names": names, "pool": pool, "label": operand.label, "first": first, "second": second}
+            values: dict[str, Any] = {
+                "names": names,
+                "pool": pool,
+                "label": operand.label,
+                "first": first,
+                "second": second,
+            }
             yield Harm(report("no-safe-order", at, **values))
 
 
@@ -183,6 +195,11 @@ def _queues(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         was, becomes = (text(inside(world.objects[item.identity], "spec").get(route[-1])) for world in (before, after))
         if was != becomes:
             yield Harm(report("queue-moves", item.at / route, item=item, was=was, becomes=becomes), stops=True)
+    new_queues = {key for key, _ in after.of_kind(_KUEUE, "LocalQueue")} - before.objects.keys()
+    for namespace in sorted(key.namespace for key in new_queues if key.name == "default"):
+        work = next((item for item in dump.objects if _is_queued_by_default(item, namespace)), None)
+        if work:
+            yield Harm(report("queue-by-default", work.at, item=work, namespace=namespace))
     for kind, amounts in _AMOUNTS.items():
         for item in dump.of_kind(*kind):
             old, new = (amounts(world.objects[item.identity]) for world in (before, after))
@@ -197,6 +214,16 @@ def _queues(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         if lost := [name for name in old_nodes if name not in new_nodes]:
             at = item.at / "spec"
             yield Harm(report("flavor-loses-nodes", at, item=item, names=listing(lost)), stops=not new_nodes)
+
+
+def _is_queued_by_default(item: Item, namespace: str) -> bool:
+    """Whether Kueue gives an object the LocalQueue `default` of its namespace: what makes pods and names no queue.
+
+    (`ApplyDefaultLocalQueue` in `pkg/controller/jobframework/defaults.go` of Kueue.)
+    """
+    names_one = "kueue.x-k8s.io/queue-name" in item.labels
+    is_here = item.namespace == namespace and not is_owned(item) and not item.kind.endswith(_NO_WORK)
+    return is_here and not names_one and any(asked(pod) for _, pod in _pods(item))
 
 
 def _matched(world: World, flavor: Item) -> list[str]:
@@ -245,15 +272,20 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     for item in dump.objects:
         if not item.namespace or is_owned(item) or item.kind.endswith(_NO_WORK):
             continue
-        pods = [mapping(template.get("spec")) for _, template in templates(item.body)]
-        pods += [inside(item.body, "spec")] if (item.group, item.kind) == ("", "Pod") else []
-        for pod in pods:
-            old, new = ([node.name for node in world.nodes if fits(node, pod)] for world in (before, after))
+        for marks, pod in _pods(item):
+            old, new = ([node.name for node in world.nodes if fits(node, pod, marks)] for world in (before, after))
             lost = [name for name in old if name not in new]
             if lost and (asked(pod) or not new):
-                at: Origin = item.at
-                yield Harm(report(_PLACE[bool(new)], at, item=item, names=listing(lost)), stops=not new)
+                yield Harm(report(_PLACE[bool(new)], item.at, item=item, names=listing(lost)), stops=not new)
                 break
+
+
+def _pods(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
+    """Yield the labels and the `spec` of the pods of an object."""
+    if (item.group, item.kind) == ("", "Pod"):
+        yield item.labels, inside(item.body, "spec")
+    for _, template in templates(item.body):
+        yield texts_of(inside(template, "metadata", "labels")), mapping(template.get("spec"))
 
 
 _PLACE: Final = {True: "work-loses-nodes", False: "work-loses-all-nodes"}

@@ -13,6 +13,7 @@ from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Stage
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, SCHEDULER_NAME
 from gpuplan.features.live.drifting.model import Platform
 from gpuplan.features.live.drifting.nodes import home_of
 from gpuplan.features.live.dump import Dump, Item, texts_of, units_in
@@ -86,7 +87,7 @@ def worlds(plan: Plan, dump: Dump, platform: Platform) -> Worlds:
     after = merged(before, {operand.section: helm_values(plan).get(operand.section, {}) for operand in OPERANDS})
     old = tuple(_node(plan, item) for item in dump.of_kind("", "Node"))
     new = tuple(map(_synced, old))
-    everything = {**rest, **{key: first[key] for key in written if key in first}}
+    everything = {**rest, **{key: body for key, body in first.items() if body is not live.get(key)}}
     return Worlds(
         World(live, old, before), World(first, old, after), World(rest, new, before), World(everything, new, after)
     )
@@ -114,7 +115,9 @@ def _synced(node: Node) -> Node:
         return node
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect.value} for taint in pool.taints]
     more = [taint for taint in taints if not any(_is_same(taint, there) for there in node.taints)]
-    units = {unit.resource: unit.per_node for unit in pool.units if unit.resource}
+    named = {unit.resource: unit.per_node for unit in pool.units if unit.resource}
+    # Parts of GPUs are no resource: the plugin goes on publishing the GPUs that the scheduler divides.
+    units = named if len(named) == len(pool.units) else node.units
     return node._replace(labels={**node.labels, **pool.labels}, taints=(*node.taints, *more), units=units)
 
 
@@ -160,8 +163,16 @@ def shares(file: object) -> Mapping[str, tuple[int, bool]]:
 # --- Where a pod may run -----------------------------------------------------------------------------------------
 
 
-def fits(node: Node, pod: Body) -> bool:
-    """Whether a node has the labels, the taints and the units that a pod's `spec` asks for."""
+def fits(node: Node, pod: Body, marks: Mapping[str, str]) -> bool:
+    """Whether a node has the labels, the taints and the units that a pod's `spec` asks for; ``marks`` are its labels.
+
+    A shard of KAI-Scheduler has the nodes of its pods' node pool, and one without a name the nodes without
+    (`addNodePoolLabel` in `pkg/podgrouper/pod_controller.go` of KAI-Scheduler).
+    """
+    if pod.get("schedulerName") == SCHEDULER_NAME and node.labels.get(NODE_POOL_LABEL, "") != marks.get(
+        NODE_POOL_LABEL, ""
+    ):
+        return False
     wanted = {f"{key}": value for key, value in mapping(pod.get("nodeSelector")).items()}
     if any(node.labels.get(key) != value for key, value in wanted.items()):
         return False

@@ -64,7 +64,7 @@ class _Reading:
             self.reports.say("no-gpu-node", first.at, nodes=count(len(nodes), "node"))
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
-        flavors, called = self.surroundings.flavors_of_nodes, self.surroundings.called
+        flavors, called = self.surroundings.flavors_of_nodes, self.surroundings.names_of_nodes
         every = group(claims, live, flavors, called, are_labelled_by_others=is_external)
         groups = [found for found in every if not tell_of_gke(found, self.reports)]
         served = {found.pool for found in groups if not found.is_claimed and _is_claimed_by_pods(found)}

@@ -45,15 +45,14 @@ def group(
     claims: Sequence[Claim],
     machines: Sequence[Machine],
     flavors: Mapping[str, tuple[str, ...]],
-    called: Mapping[frozenset[str], str],
+    called: Mapping[str, str],
     *,
     are_labelled_by_others: bool,
 ) -> Iterator[Group]:
     """Claimed pools first, each with its nodes; nodes that nobody claims by what they are and what they are told.
 
-    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. ``called`` are names of sets
-    of nodes, empty if they are called after their boards. Where nodes are labelled by
-    whoever makes them, the label of their node pool chooses them.
+    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Nodes are ``called`` as people
+    call their pool. Where nodes are labelled by whoever makes them, the label of their node pool chooses them.
     """
     members: dict[str, list[Machine]] = {claim.pool: [] for claim in claims}
     left: list[Machine] = []
@@ -66,7 +65,8 @@ def group(
         )
         members.get(pool, left).append(machine)
     yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
-    alike = [*grouped((_key(machine, flavors.get(machine.name, ())), machine) for machine in left).values()]
+    told = {machine.name: (*flavors.get(machine.name, ()), called.get(machine.name, "")) for machine in left}
+    alike = [*grouped((_key(machine, told[machine.name]), machine) for machine in left).values()]
     selectors = _selectors(alike) if are_labelled_by_others else [{} for _ in alike]
     taken = {claim.pool for claim in claims}
     for found, wish, selector in zip(alike, _names(alike, called), selectors, strict=True):
@@ -160,7 +160,7 @@ _OF_PEOPLE: Final = regex(r"(?:[a-z0-9.-]+/)?(?:gpu|accelerator|node)[-._]?(?:ty
 """Keys by which people tell kinds of nodes, such as `gpu-type` and `example.com/node-pool`."""
 
 
-def _names(groups: Sequence[Sequence[Machine]], called: Mapping[frozenset[str], str]) -> list[str]:
+def _names(groups: Sequence[Sequence[Machine]], called: Mapping[str, str]) -> list[str]:
     """Return a name for each group; groups that would have one name have their model or their sharing at its end."""
     wishes = [_name(found, called) for found in groups]
     marks = [(_model(found[0]), _mark_of(found[0])) for found in groups]
@@ -173,9 +173,9 @@ def _names(groups: Sequence[Sequence[Machine]], called: Mapping[frozenset[str], 
     return names
 
 
-def _name(machines: Sequence[Machine], called: Mapping[frozenset[str], str]) -> str:
-    """After the shard of KAI-Scheduler, a label of people's own, the node pool of a managed service or the name of
-    these nodes together, else after the board and what it is told.
+def _name(machines: Sequence[Machine], called: Mapping[str, str]) -> str:
+    """After the shard of KAI-Scheduler, what nodes are called, a label of people's own or the node pool of a managed
+    service, else after the board and what it is told.
 
     A shard is called as its pool, so that nodes keep the label.
     """
@@ -184,8 +184,7 @@ def _name(machines: Sequence[Machine], called: Mapping[frozenset[str], str]) -> 
         return policy_name(shard)
     own = sorted(label for label in first.labels if _OF_PEOPLE.fullmatch(label) and label not in NODE_POOL_LABELS)
     values = [value for label in own if (value := _common(machines, label)) not in ("", "true", "gpu")]
-    known = called.get(frozenset(machine.name for machine in machines))
-    named = "" if known == "" else next(iter((*values, *selector_of(first).values())), known)
+    named = next(filter(None, (called.get(first.name), *values, *selector_of(first).values())), "")
     if named:
         return policy_name(named)[:_NAMED_WELL].strip("-")
     product, mark = _model(first) or "gpus", _mark_of(first)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from functools import cached_property
+from itertools import chain, count, pairwise
 from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY
+from gpuplan.compiler.backends.workloads.bodies import FRACTION as PART_OF_GPU, GPU_MEMORY
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.manifests import parse_quantity
@@ -33,11 +35,13 @@ class Surroundings:
     def __init__(self, dump: Dump, machines: Sequence[Machine]) -> None:
         self._dump = dump
         self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
+        own = {machine.name: dict(machine.labels) for machine in machines}
+        self._machines = own.keys()
+        # One of further nodes, as of all, is no pool's: the pool's labels in it would keep all work off them.
+        nodes = {**{node.name: node.labels for node in dump.of_kind("", "Node")}, **own}.items()
         self._members = {
             item.name: frozenset(
-                machine.name
-                for machine in machines
-                if inside(item.body, "spec", "nodeLabels").items() <= dict(machine.labels).items()
+                name for name, labels in nodes if inside(item.body, "spec", "nodeLabels").items() <= labels.items()
             )
             for item in self._flavors
         }
@@ -67,11 +71,20 @@ class Surroundings:
         return found
 
     @property
-    def called(self) -> Mapping[frozenset[str], str]:
-        """The names of flavors by their nodes; empty for one that can be no pool's. Without labels it is of any."""
-        specs = {item.name: inside(item.body, "spec") for item in reversed(self._flavors)}
-        named = {name: "" if text(spec.get("topologyName")) else name for name, spec in specs.items()}
-        return {self._members[name]: called for name, called in named.items() if specs[name].get("nodeLabels")}
+    def names_of_nodes(self) -> Mapping[str, str]:
+        """The names that people have for the pools of nodes: of node pools of Run:ai, or else of flavors."""
+        known = {
+            item.name
+            for item in self._flavors
+            if self._members[item.name] <= self._machines and not inside(item.body, "spec").get("topologyName")
+        }
+        named = {node: names[0] for node, names in self.flavors_of_nodes.items() if len(names) == 1}
+        found = {node: name for node, name in named.items() if name in known and "default" not in name}
+        for pool in (item for group in _RUNAI for item in self._dump.of_kind(group, "NodePool")):
+            key, value = (text(inside(pool.body, "spec").get(field)) for field in ("labelKey", "labelValue"))
+            nodes = (node for node in self._dump.of_kind("", "Node") if key and node.labels.get(key) == value)
+            found |= dict.fromkeys((node.name for node in nodes), pool.name)
+        return found
 
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor that is for the nodes of a pool and for no others."""
@@ -82,9 +95,12 @@ class Surroundings:
         return next((item for item in self._flavors if own and self._members[item.name] == own), None)
 
     def flavor_name(self, pool: str, machines: Sequence[Machine]) -> dict[str, str]:
-        found = self._find_flavor(pool, machines)
-        is_kept = found is not None and found.name != pool and self.fixed_flavor(pool, machines) is None
-        return {"resourceFlavor": found.name} if found is not None and is_kept else {}
+        """Return the name of a pool's flavor if it is not the pool's own; no other flavor is overwritten."""
+        found = self._find_flavor(pool, machines) if self.fixed_flavor(pool, machines) is None else None
+        taken = {item.name for item in self._dump.of_kind(_KUEUE, "ResourceFlavor")}
+        free = (name for name in chain((pool,), (f"{pool}-{number}" for number in count(2))) if name not in taken)
+        name = found.name if found else next(free)
+        return {"resourceFlavor": name} if name != pool else {}
 
     def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
         """Return the flavor of a pool, where the API server would refuse what gpuplan writes into it.
@@ -173,10 +189,21 @@ class Surroundings:
         values = [mapping(document.data) for document in self._dump.others]  # where KAI-Scheduler is told to
         values += [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "Config")]
         values += [inside(item.body, "spec", "values") for item in self._dump.of_kind(_HELM, "HelmRelease")]
-        shares = any(inside(part, "global").get("gpuSharing") is True for part in values)
+        shares = any(inside(part, "global").get("gpuSharing") is True for part in values) or self._is_asked_in_parts
         return shares and GPU_RESOURCE not in granted and not is_granted_elsewhere
 
+    @cached_property
+    def _is_asked_in_parts(self) -> bool:
+        """Whether work asks KAI-Scheduler for parts of GPUs and none asks for whole ones."""
+        if not self._dump.of_kind(_QUEUES, "Queue"):
+            return False
+        found = [part for item in self._dump.objects for _, part in parts_with(item.body, "annotations", "resources")]
+        has_parts = any(not {PART_OF_GPU, GPU_MEMORY}.isdisjoint(inside(part, "annotations")) for part in found)
+        return has_parts and not any(GPU_RESOURCE in inside(part, "resources", "limits") for part in found)
 
+
+_QUEUES: Final = "scheduling.run.ai"
+_RUNAI: Final = ("run.ai", "kai.resources")
 _NVIDIA: Final = "nvidia.com/"
 _HELM: Final = "helm.toolkit.fluxcd.io"
 

@@ -11,8 +11,9 @@ from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.queues import kai, kueue
 from gpuplan.features.live.queues.model import KUEUE_GROUP, Queue, root_cohort
+from gpuplan.features.live.queues.versions import in_version
 
-__all__ = ["Queue", "read", "root_cohort"]
+__all__ = ["Queue", "in_version", "read", "root_cohort"]
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
@@ -39,4 +40,5 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     for queue, item in found:
         if queue.tenant not in used and item is not None:
             reports.about("unused-queue", item)
+    reports.say_gathered()
     return tuple(queue for queue, _ in found if queue.tenant in used), tuple(reports.diagnostics)

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
+from math import ceil
 from typing import Any, Final
 
 from gpuplan.compiler.backends.namespaces import QUOTA
 from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.amounts import portion_of
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kai import queue_name, weight
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
@@ -34,6 +36,7 @@ from gpuplan.features.live.queues.model import (
     tell_faults,
     without_circles,
 )
+from gpuplan.features.live.queues.placing import Placing
 
 
 class _Held(Value):
@@ -59,7 +62,7 @@ class Reader:
         self.dump, self.plan, self.reports = dump, plan, Reports()
         self.granted = _granted(dump)
         self.capped = _capped(dump)
-        self.matching = Matching(dump, plan)
+        self.matching, self.placing = Matching(dump, plan), Placing(dump, plan)
         found: dict[str, Counter[str]] = {}
         for item in dump.objects:
             template = inside(item.body, "spec", "template", "metadata", "labels")
@@ -91,6 +94,11 @@ class Reader:
             unlabelled = pool.name if pool.name in shards else ""
             of_pools[pool.name] = nodes[0].labels.get(NODE_POOL_LABEL, "") if nodes else unlabelled
         self.pools = {shard: [pool for pool in plan.pools if of_pools[pool.name] == shard] for shard in shards}
+        for item in dump.of_kind("kai.scheduler", "SchedulingShard"):
+            value = text(inside(item.body, "spec").get("partitionLabelValue"))
+            others = [pool.name for pool in plan.pools if of_pools[pool.name] == value != pool.name]
+            if others:
+                self.reports.about("shard-loses-nodes", item, "spec", pools=listing(others))
 
     def queues(self) -> Iterator[Read]:
         """Yield the tenants that Queues stand for, each after the one that it is part of."""
@@ -202,7 +210,9 @@ class Reader:
         capped = self._capped(tenant, pool)
         found = own_bounds(pool, whole, rest, below, units=units, capped=capped, may_be_none=not is_needed)
         if found is None and below and whole.quota is not None and whole.quota < gpus_of(pool, below):
-            self.reports.about("less-than-below", held.whole, "spec", "resources", "gpu")
+            inner = [_quota_of(item) for name, item in self.items.items() if self.parents[name] == held.whole.name]
+            if _quota_of(held.whole) < sum(inner, Ratio(0)):  # else its parts in pools are, once these are whole units
+                self.reports.about("less-than-below", held.whole, "spec", "resources", "gpu")
             more = Bounds(None, None if whole.limit is None else max(whole.limit, gpus_of(pool, below)))
             found = own_bounds(pool, more, rest, below, units=units, may_be_none=not is_needed)
         if found is not None:
@@ -214,7 +224,7 @@ class Reader:
             return {}
         cost, least = weight(pool, unit) or Ratio(1), below[unit.name].guaranteed if unit.name in below else 0
         guaranteed = max(int((whole.quota or Ratio(0)) / cost), least)
-        limit = None if whole.limit is None else max(int(whole.limit / cost), guaranteed)
+        limit = None if whole.limit is None else max(ceil(whole.limit / cost), guaranteed)
         label = f"read as {guaranteed} of `{unit.name}`" + ("" if limit is None else f", at most {limit}")
         self.reports.about("no-whole-units", held.whole, "spec", "resources", "gpu", label=label, pool=pool)
         return {unit.name: UnitBounds(guaranteed, limit)}
@@ -236,9 +246,10 @@ class Reader:
         return Capped(amounts, self.plan.cluster.cap is not Cap.GUARANTEED)
 
     def _divided(self, queue: Item, pools: Sequence[Pool]) -> Mapping[str, Bounds]:
-        """Divide a queue's numbers among the pools of its shard, in proportion to their capacity.
+        """Divide a queue's quota among the pools of its shard: as its work needs it, and by what they have.
 
-        A missing number is 0, and a limit of 0 lets no pod run.
+        Its limit holds in each, so that no pool has a lower one than the queue had. A missing number is 0, and a limit
+        of 0 lets no pod run.
         """
         resources, at = inside(queue.body, "spec", "resources"), queue.at / "spec" / "resources"
         gpu = inside(resources, "gpu")
@@ -264,11 +275,24 @@ class Reader:
         if len(pools) < 2 or not total:
             return dict.fromkeys(weights, bounds)
         if bounds.quota or bounds.limit is not None:
-            self.reports.about("one-quota-for-shard", queue, "spec", pools=joined([f"`{name}`" for name in weights]))
-        quotas_of, limits_of = (
-            dict.fromkeys(weights) if number is None else portion_of(int(number), weights, total) for number in bounds
-        )
-        return {name: Bounds(_ratio(quotas_of[name]), _ratio(limits_of[name])) for name in weights}
+            names = joined([f"`{name}`" for name in sorted(weights)])
+            self.reports.gather("one-quota-for-shard", queue.at / "spec", queue.name, pools=names)
+            self.reports.remark(queue.identity, f"it had one quota for the pools {names}")
+        parts = None if bounds.quota is None else self._parts(queue, bounds.quota, pools)
+        return {name: Bounds(parts[name] if parts else None, bounds.limit) for name in weights}
+
+    def _parts(self, queue: Item, quota: Ratio, pools: Sequence[Pool]) -> Mapping[str, Ratio]:
+        """Divide a quota in GPUs; what is no whole one goes to the largest part."""
+        needed: Counter[str] = Counter()
+        for namespace in self.work.get(queue.name, ()):
+            needed.update(self.placing.units_by_pool(namespace, GPU_RESOURCE))
+        wanted = {pool.name: Ratio(needed[pool.name]) for pool in pools}
+        room = {pool.name: max(_capacity(pool) - wanted[pool.name], Ratio(0)) for pool in pools}
+        first = min(int(quota), sum(needed[pool.name] for pool in pools))
+        found = Counter(_portion(first, wanted))
+        found.update(_portion(int(quota) - first, room))
+        largest = max(wanted, key=lambda name: found[name])
+        return {name: found[name] + (quota - int(quota) if name == largest else Ratio(0)) for name in wanted}
 
     def _unlimited(self, queue: Item, pools: Sequence[Pool]) -> Ratio | None:
         """Return the number that a quota without a bound stands for, or None for all that is within it.
@@ -303,10 +327,13 @@ class Reader:
             if (unit := pool.find_unit(name))
         ]
         compute = {
-            pool.name: {counted: share for counted in _COMPUTE if (share := _share(held.whole, counted, len(pools)))}
+            pool.name: {counted: share for counted in _COMPUTE if (share := _share(held.whole, counted, pool, pools))}
             for held, pools in ((held, self.pools[shard]) for shard, held in shards.items())
             for pool in pools
         }
+        if (shown := text(inside(first.whole.body, "spec").get("displayName"))) not in ("", tenant):
+            at = first.whole.at / "spec" / "displayName"
+            self.reports.gather("display-name", at, shown)
         settings = _settings_of(first.whole)
         for held in shards.values():
             if _settings_of(held.whole) != settings:
@@ -356,10 +383,6 @@ _OF_CHART: Final = frozenset(("default-parent-queue", "default-queue"))
 _COMPUTE: Final = (Counted.CPU, Counted.MEMORY)
 _MEGABYTE: Final = 1_000_000
 _USUAL_PRIORITY: Final = 100
-
-
-def _ratio(number: int | None) -> Ratio | None:
-    return None if number is None else Ratio(number)
 
 
 def _shard(queue: Item) -> str:
@@ -427,20 +450,30 @@ def _settings_of(queue: Item) -> dict[str, Any]:
     return {**({"surplus": surplus} if surplus else {}), **({"protect": protect} if protect else {})}
 
 
-def _share(queue: Item, counted: Counted, parts: int = 1) -> Share | None:
-    """An even part of a queue's millicores or bytes; None where nothing bounds them.
+def _share(queue: Item, counted: Counted, pool: Pool | None = None, pools: Sequence[Pool] = ()) -> Share | None:
+    """Return a queue's millicores or bytes, None where nothing bounds them; of a ``pool`` the part that its GPUs are.
 
-    CPU is in thousandths, memory in millions of bytes.
+    The limit is whole in each pool. CPU is in thousandths, memory in millions of bytes.
     """
     found = inside(queue.body, "spec", "resources", counted.value)
     quota, limit = (_number(found.get(field)) or Ratio(0) for field in ("quota", "limit"))
     if quota < 0 or not found:
         return None
-    factor = 1 if counted is Counted.CPU else _MEGABYTE
+    factor, total = 1 if counted is Counted.CPU else _MEGABYTE, sum(map(_capacity, pools), Ratio(0))
     # gpuplan writes the least number that is no less than the amount, once it is multiplied again.
-    guaranteed = round(quota * factor) // parts
-    most = None if limit < 0 else max(round(limit * factor) // parts, guaranteed)
+    guaranteed = int(round(quota * factor) * (_capacity(pool) / total if pool and total else 1))
+    most = None if limit < 0 else max(round(limit * factor), guaranteed)
     return Share(guaranteed, most, guaranteed)
+
+
+def _portion(amount: int, weights: Mapping[str, Ratio]) -> Mapping[str, int]:
+    """Divide an amount by weights, evenly if there are none."""
+    known = weights if any(weights.values()) else dict.fromkeys(weights, Ratio(1))
+    return portion_of(amount, known, sum(known.values(), Ratio(0)))
+
+
+def _quota_of(queue: Item) -> Ratio:
+    return max(_number(inside(queue.body, "spec", "resources", "gpu").get("quota")) or Ratio(0), Ratio(0))
 
 
 def _capacity(pool: Pool) -> Ratio:

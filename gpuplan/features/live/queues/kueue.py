@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY, Cell, Cells, Key
 from gpuplan.compiler.base.diagnostics import Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
-from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
+from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE, configuration
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
+from gpuplan.compiler.planning.schedulers.kueue import KUEUE
 from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of
@@ -72,9 +74,12 @@ class Reader:
         self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
         """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
         tell_faults(dump, plan, self.reports)
+        if not is_ours:
+            self._tell_configuration()
         self.matching = Matching(dump, plan)
         cells = CellReader(dump, plan, self.matching, self.reports)
-        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
+        queues = [item for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue") if not cells.is_left_alone(item)]
+        found = [(item, cells.read(item)) for item in queues]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:
@@ -98,6 +103,22 @@ class Reader:
         for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
             if item.name not in self.cohorts and item.name != self.root:
                 self.reports.about("idle-queue", item, why="has no queue in it that counts GPUs")
+
+    def _tell_configuration(self) -> None:
+        """Report settings of Kueue's Configuration that gpuplan writes otherwise, and those that it does not write."""
+        written = configuration(self.plan)
+        for item in self.dump.of_kind("", "ConfigMap"):
+            is_kueues = item.namespace in KUEUE.namespaces
+            for settings in map(
+                mapping, read_text(inside(item.body, "data").get(_CONFIGURATION) if is_kueues else None)
+            ):
+                at = item.at / "data" / _CONFIGURATION
+                others = [key for key in settings if key not in written and key not in _OF_PROCESS]
+                changed = [key for key in settings if key in written and settings[key] != written[key]]
+                if others:
+                    self.reports.about("kueue-setting-stays", item, at=at, keys=listing(others))
+                if changed := [key for key in changed if key not in _OF_PROCESS]:
+                    self.reports.about("kueue-setting-changes", item, at=at, keys=listing(changed))
 
     def queues(self) -> Iterator[Read]:
         """Yield the tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
@@ -322,6 +343,15 @@ class Reader:
                     route = ("spec", "resourceGroups", index, "flavors", number, "name")
                     self.reports.about("flavor-of-others", root, *route, flavor=flavor, root=root)
 
+
+_CONFIGURATION: Final = "controller_manager_config.yaml"
+_OF_PROCESS: Final = frozenset(
+    (
+        *("apiVersion", "kind", "clientConnection", "controller", "health", "internalCertManagement"),
+        *("leaderElection", "metrics", "namespace", "pprofBindAddress", "webhook"),
+    )
+)
+"""Settings of the program itself (`apis/config/v1beta2/configuration_types.go` of Kueue v0.19.2)."""
 
 _GAP: Final = Cell(0, 0)
 """The cell that fills the gaps of a queue's group."""

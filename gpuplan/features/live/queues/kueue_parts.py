@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from gpuplan.compiler.backends.kueue.cells import Cell, Cells, Key
-from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.diagnostics import Origin, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import Identity, exact_quantity
 from gpuplan.compiler.manifests.selectors import matches
-from gpuplan.compiler.planning.amounts import amount_of, portion_of
+from gpuplan.compiler.planning.amounts import LEAST_BYTES, amount_of, portion_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE, counted_resource
-from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Pool, Unit
-from gpuplan.features.live.dump import Dump, Item, texts_of
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool, Unit
+from gpuplan.features.live.dump import Dump, Item, grouped, publishes, texts_of
 from gpuplan.features.live.findings import Reports, report
 from gpuplan.features.live.queues.model import COUNTED, KUEUE_GROUP, Matching, cohort_of
 from gpuplan.features.live.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT
@@ -50,6 +50,36 @@ class CellReader(Value, eq=False):
     def _told_of(self) -> set[Identity]:
         """Flavors of which something was said that is said once."""
         return set()
+
+    def is_left_alone(self, queue: Item) -> bool:
+        """Whether work without GPUs in a queue would be kept off the nodes that it runs on.
+
+        A flavor of a pool has labels of that pool, and what a queue counts of CPU it counts by a flavor
+        (`podSetAssignments` in `pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue v0.19.2).
+        """
+        counted: dict[str, set[str]] = {}
+        places: dict[str, Origin] = {}
+        for quota in self._written(queue):
+            counted.setdefault(quota.flavor, set()).add(quota.resource)
+            places.setdefault(quota.flavor, quota.flavor_at)
+        for name, resources in counted.items():
+            flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", name)
+            node = self._node_beside(flavor) if flavor else None
+            counts_gpus = any("/" in resource and resource not in _OF_NODES for resource in resources)
+            if flavor and node and counts_gpus and not _OF_NODES.isdisjoint(resources):
+                self.reports.say(
+                    "flavor-of-all-nodes", places[name], queue.identity, item=queue, flavor=flavor, node=node
+                )
+                return True
+        return False
+
+    def _node_beside(self, flavor: Item) -> Item | None:
+        """Return a node of a flavor that is in no pool, if the flavor is of nodes of a pool as well."""
+        labels = node_labels(flavor)
+        pools = self.matching.pools_of(labels)
+        own = {node.name for pool in pools for node in self.matching.nodes_of(pool)}
+        nodes = (node for node in self.dump.of_kind("", "Node") if labels.items() <= node.labels.items())
+        return next((node for node in nodes if own and node.name not in own), None)
 
     def read(self, holder: Item) -> Cells:
         """Return those of a ClusterQueue or a Cohort, in the order of its flavors.
@@ -109,15 +139,26 @@ class CellReader(Value, eq=False):
         else:
             pools = [*self.matching.pools_of(node_labels(flavor))]
             if not pools:
-                labels, nodes = node_labels(flavor), self.dump.of_kind("", "Node")
-                if nodes and not any(labels.items() <= node.labels.items() for node in nodes):
+                labels, every = node_labels(flavor), self.dump.of_kind("", "Node")
+                nodes = [node for node in every if labels.items() <= node.labels.items()]
+                if every and not nodes:
                     self._tell_once("flavor-of-no-node", holder, flavor, "nodeLabels")
-                return {}  # nodes without GPUs are no pool, and what no node has is nothing
-            self._tell_taints(holder, flavor, pools)
+                    return {}
+                lost = (node for node in nodes if among is None and publishes(node, quota.resource))
+                if quota.cell.nominal > 0 and (node := next(lost, None)):
+                    self.reports.say(
+                        "quota-outside-pools", quota.at, holder.identity, item=holder, quota=quota, node=node
+                    )
+            else:
+                self._tell_taints(holder, flavor, pools)
+            if node := self._node_beside(flavor):
+                self._tell_once("flavor-of-more-nodes", holder, flavor, "nodeLabels", node=node)
         if among is not None:
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
             if among and not held and (quota.cell.nominal > 0 or bool(cohort_of(holder) and quota.cell.borrowing != 0)):
-                self.reports.say("compute-without-gpus", quota.at, holder.identity, item=holder, quota=quota)
+                severity = Severity.ERROR if holder.kind == "ClusterQueue" else None
+                say = self.reports.say
+                say("compute-without-gpus", quota.at, holder.identity, severity=severity, item=holder, quota=quota)
             return held if quota.resource in COUNTED else {}
         found = {
             pool.name: Ratio(sum(unit.capacity for unit in units_of(pool, quota.resource)))
@@ -206,7 +247,8 @@ def _amount(resource: str, value: object) -> int | None:
     if number is None or number < 0:
         return None
     if resource in COUNTED:
-        return amount_of(COUNTED[resource], str(value))
+        amount = amount_of(COUNTED[resource], str(value))
+        return None if resource == Counted.MEMORY and 0 < amount < LEAST_BYTES else amount
     return int(number) if number == int(number) else None
 
 
@@ -270,6 +312,11 @@ def tell_settings(holder: Item, reports: Reports, *, will_evict: bool | None) ->
 
 
 _NAME = "kubernetes.io/metadata.name"
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+def _cluster_queue_of(local: Item) -> str:
+    return text(inside(local.body, "spec").get("clusterQueue"))
 
 
 class Namespaces(Value):
@@ -291,35 +338,60 @@ class NamespaceReader:
         self._dump, self._reports = dump, reports
         by_name = {item.name: item for item in queues}
         found: dict[str, dict[str, Item]] = {}
-        taken: dict[str, tuple[Item, str]] = {}
-        items = dump.of_kind(KUEUE_GROUP, "LocalQueue")
-        for item in sorted(items, key=lambda item: (item.name == DEFAULT_QUEUE, item.namespace, item.name)):
-            queue = by_name.get(text(inside(item.body, "spec").get("clusterQueue")))
-            if queue is None or not item.namespace:
-                continue
-            dumped = dump.find("", "Namespace", item.namespace)
-            labels = {**(dumped.labels if dumped else {}), _NAME: item.namespace}
-            # Without the namespace the dump does not show that the selector does not select it.
-            if matches(inside(queue.body, "spec", "namespaceSelector"), labels, None if dumped else (_NAME,)) is False:
-                reports.about("unselected-namespace", item, also=(queue,), queue=queue)
-                continue
-            spec = inside(item.body, "spec")
+        of_namespaces = grouped((item.namespace, item) for item in dump.of_kind(KUEUE_GROUP, "LocalQueue"))
+        for namespace, items in sorted(of_namespaces.items()):
+            leading = [(item, queue) for item in items if (queue := by_name.get(_cluster_queue_of(item)))]
+            usable = [(item, queue) for item, queue in leading if namespace and self._selects(queue, item)]
+            default = next((item for item in items if item.name == DEFAULT_QUEUE), None)
+            if usable and default and all(item is not default for item, _ in usable):
+                others = tuple(queue for _, queue in usable)
+                reports.about(
+                    "default-leads-elsewhere",
+                    default,
+                    "spec",
+                    "clusterQueue",
+                    also=others,
+                    to=_cluster_queue_of(default),
+                )
+            elif usable:
+                # Its `clusterQueue` cannot be changed (`apis/kueue/v1beta2/localqueue_types.go` of Kueue v0.19.2).
+                chosen = _cluster_queue_of(default) if default else self._most_used(usable)
+                same = sorted((item for item, queue in usable if queue.name == chosen), key=lambda item: item.name)
+                local = next((item for item in same if item.name != DEFAULT_QUEUE), same[0])
+                found.setdefault(chosen, {})[namespace] = local
+                self._tell_others(local, usable)
+        self._chosen = found
+
+    def _selects(self, queue: Item, local: Item) -> bool:
+        """Whether a queue may take work of the namespace of a LocalQueue.
+
+        Without the namespace the dump does not show that the selector does not select it.
+        """
+        dumped = self._dump.find("", "Namespace", local.namespace)
+        labels = {**(dumped.labels if dumped else {}), _NAME: local.namespace}
+        selector = inside(queue.body, "spec", "namespaceSelector")
+        if matches(selector, labels, None if dumped else (_NAME,)) is False:
+            self._reports.about("unselected-namespace", local, also=(queue,), queue=queue)
+            return False
+        return True
+
+    def _most_used(self, usable: Sequence[tuple[Item, Item]]) -> str:
+        """Return the ClusterQueue that most work of a namespace is in, or the first LocalQueue leads to."""
+        work = [item for item in self._dump.objects if item.namespace == usable[0][0].namespace]
+        used = Counter(item.labels.get(_QUEUE_LABEL, "") for item in work)
+        return max(sorted(usable, key=lambda pair: pair[0].name), key=lambda pair: used[pair[0].name])[1].name
+
+    def _tell_others(self, first: Item, usable: Sequence[tuple[Item, Item]]) -> None:
+        """Report settings of the LocalQueues of a namespace, and those that are not its tenant's."""
+        for item, queue in sorted(usable, key=lambda pair: pair[0].name):
+            spec, chosen = inside(item.body, "spec"), _cluster_queue_of(first)
             for field in spec.keys() - {"clusterQueue"}:
                 if spec[field] not in (None, "None"):
-                    reports.about("local-queue-setting", item, "spec", field, field=field)
-            other, of = taken.setdefault(item.namespace, (item, queue.name))
-            if other is item:
-                found.setdefault(queue.name, {})[item.namespace] = item
-            elif of != queue.name or item.name != DEFAULT_QUEUE:
-                is_same = inside(other.body, "spec").get("clusterQueue") == queue.name
-                if is_same:
-                    why = "a namespace has one LocalQueue, of the tenant that it belongs to"
-                    help_ = f"move work that names it to `{other.name}`"
-                else:
-                    why = f"it is for ClusterQueue `{queue.name}`; a namespace belongs to one tenant"
-                    help_ = f"give the team of `{queue.name}` a namespace of its own"
-                reports.about("second-local-queue", item, also=(queue,), other=other, notes=(why,), help=help_)
-        self._chosen = found
+                    self._reports.about("local-queue-setting", item, "spec", field, field=field)
+            if queue.name != chosen:
+                self._reports.about("queue-of-two-teams", item, also=(queue,), other=first, chosen=chosen, queue=queue)
+            elif item is not first and item.name != DEFAULT_QUEUE:
+                self._reports.about("second-local-queue", item, also=(queue,), other=first)
 
     def of(self, queue: Item) -> Namespaces:
         found = self._chosen.get(queue.name, {})

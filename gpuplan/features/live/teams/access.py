@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.amounts import as_number
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.grants import GRANTS_POLICY, RDMA_LABEL, refuses_more_than_one
+from gpuplan.compiler.planning.hand_files import is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.pods import DEFAULT_REQUESTS
 from gpuplan.compiler.planning.schedulers import knows_admission_policies
@@ -45,7 +46,7 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
             if role.startswith(_SYSTEM):
                 continue
             if role_ref.get("kind") != "ClusterRole" or not role:
-                _tell_member(reports, team, item, f"gives a Role of namespace `{space.name}`", "roleRef")
+                _tell_member(reports, item, "gives a Role of its namespace", "roleRef")
                 continue
             for index, subject in enumerate(map(mapping, sequence(item.body.get("subjects")))):
                 name, kind = text(subject.get("name")), text(subject.get("kind"))
@@ -55,13 +56,13 @@ def members_of(team: Team, reports: Reports) -> list[Any]:
                     found[_Member(*members[kind], role)] = item
                 else:
                     what = f"names a {kind or 'subject'} that is neither a group nor a user"
-                    _tell_member(reports, team, item, what, "subjects", index)
+                    _tell_member(reports, item, what, "subjects", index)
         by_space.append(found)
     everywhere = set(by_space[0]).intersection(*by_space) if by_space else set()
     for found in by_space:
         some = {id(item): item for member, item in found.items() if member not in everywhere}
         for item in some.values():
-            _tell_member(reports, team, item, "does not hold in all of the tenant's namespaces", "subjects")
+            _tell_member(reports, item, "does not hold in all of the tenant's namespaces", "subjects")
     entries: list[Any] = []
     for field, name, role in sorted(everywhere):
         key = "role" if role in _USUAL_ROLES else "clusterRole"
@@ -74,10 +75,10 @@ _SYSTEM: Final = "system:"
 _USUAL_ROLES: Final = frozenset(Role)
 
 
-def _tell_member(reports: Reports, team: Team, binding: Item, reason: str, *route: str | int) -> None:
+def _tell_member(reports: Reports, binding: Item, reason: str, *route: str | int) -> None:
     at = binding.at / route
     place = at.key if isinstance(route[-1], str) else at
-    reports.say("member-not-imported", place, team.name, item=binding, what=reason)
+    reports.gather("member-not-imported", place, f"{binding.namespace}/{binding.name}", what=reason)
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -142,38 +143,29 @@ def _parameters(team: Team) -> list[Item]:
 
 
 def _pod_security(team: Team, reports: Reports) -> PodSecurity:
-    """Return the level of its namespaces, the least strict if they differ: what runs today must start again.
+    """Return the level of Pod Security of a team's namespaces; `external` where they have no label, or not the same.
 
-    A namespace without the label is held to nothing. One that the dump lacks may be stricter than the default.
+    Without the label the default of the API server holds, which may be any level (`PodSecurityConfiguration` of its
+    admission plugin), and no dump shows it.
     """
-    for space in team.spaces:
-        if space.namespace is None and space.items and not team.is_own:
-            reports.say("namespace-not-in-dump", space.items[0].at, team.name, space=space, team=team)
-    labels = {space.name: space.namespace.labels for space in team.spaces if space.namespace}
-    levels = {
-        name: PodSecurity.BASELINE if RDMA_LABEL in own else own.get(_ENFORCE, own.get(_WARN) if team.is_own else None)
-        for name, own in labels.items()
-    }
-    stated = {
-        name: PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED for name, level in levels.items()
-    }
-    if not stated:
+    spaces = [space for space in team.spaces if space.namespace or (space.items and not team.is_own)]
+    if not spaces:
         return PodSecurity.BASELINE
-    level = min(stated.values(), key=[*PodSecurity].index)
-    for space in team.spaces:
-        if (namespace := space.namespace) and RDMA_LABEL not in namespace.labels:
-            at, enforced = namespace.at / "metadata" / "labels", levels[space.name]
-            if enforced not in _LEVELS:
-                reports.say("no-pod-security", at, team.name, namespace=namespace, team=team)
-            elif stated[space.name] is not level:
-                say, place, name = reports.say, at / _ENFORCE, team.name
-                say("stricter-than-others", place, name, stated=enforced, level=level, namespace=namespace, team=team)
-            if (version := namespace.labels.get(_VERSION, _NEWEST)) != _NEWEST:
-                reports.say("dated-pod-security", at / _VERSION, team.name, namespace=namespace, version=version)
-    return level
+    levels: set[str] = set()
+    for space in spaces:
+        labels = space.namespace.labels if space.namespace else {}
+        label = labels.get(_ENFORCE) or (labels.get(_WARN, "") if team.is_own else "")
+        level = PodSecurity.BASELINE if RDMA_LABEL in labels else label
+        levels.add(level if level in _LEVELS else PodSecurity.EXTERNAL)
+        if level not in _LEVELS and not team.is_own:
+            reports.gather("no-pod-security", (space.namespace or space.items[0]).at / "metadata", space.name)
+        if space.namespace and (version := labels.get(_VERSION, _NEWEST)) != _NEWEST:
+            at = space.namespace.at / "metadata" / "labels" / _VERSION
+            reports.say("dated-pod-security", at, team.name, namespace=space.namespace, version=version)
+    return PodSecurity(levels.pop()) if len(levels) == 1 else PodSecurity.EXTERNAL
 
 
-_LEVELS: Final = frozenset(PodSecurity)
+_LEVELS: Final = frozenset(PodSecurity) - {PodSecurity.EXTERNAL}
 
 
 _VERSION: Final = f"{_ENFORCE}-version"
@@ -221,9 +213,15 @@ def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
     for space, found in zip(team.spaces, by_space, strict=True):
         for item in space.limits:
             others = ["other defaults than in the tenant's other namespaces"] if found != said else _other_fields(item)
+            at = (item.at / "spec" / "limits").key
             if limits := " and ".join([*others][:3]):
-                at = (item.at / "spec" / "limits").key
-                reports.say("limits-not-imported", at, team.name, item=item, limits=limits)
+                reports.gather("limits-not-imported", at, space.name, limits=limits)
+            # They are for containers that ask for none (`plugin/pkg/admission/limitranger` of kubernetes/kubernetes).
+            for part in map(mapping, sequence(inside(item.body, "spec").get("limits"))):
+                defaults = {**inside(part, "default"), **inside(part, "defaultRequest")}
+                given = [name for name in defaults if name.startswith("nvidia.com/") and not is_zero(defaults[name])]
+                if given and part.get("type") == "Container":
+                    reports.gather("limits-give-gpus", at, space.name, given=listing(given))
     return said
 
 

@@ -7,13 +7,13 @@ from fractions import Fraction as Ratio
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.manifests import exact_quantity
-from gpuplan.compiler.planning.dra import quota_key
+from gpuplan.compiler.planning.dra import quota_key, uses_claims
 from gpuplan.compiler.planning.grants import FRACTION
-from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
+from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item, grouped
@@ -192,10 +192,15 @@ def counts_gpus(quota: Item, offers: Offers) -> bool:
     return _scope(quota) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(quota))
 
 
+def bans_gpus(quota: Item, offers: Offers) -> bool:
+    """Whether it lets no pod have any of what pools hand out."""
+    return _scope(quota) == "" and any(key in offers and cap.amount == 0 for key, cap in _caps(quota))
+
+
 # --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
 
 
-def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers, reports: Reports) -> None:
+def judge_quotas(dump: Dump, plan: Plan, teams: Iterable[Team], offers: Offers, reports: Reports) -> None:
     """Report what quotas do not cap, and what they say that no policy does; gpuplan's own say nothing else."""
     owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
@@ -206,13 +211,18 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers, reports: Rep
         _capping_nothing(name, item, offers, reports)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
             spec = item.at / "spec"
-            others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
             if _scope(item) is None:
                 field = "scopes" if value_of(item, "scopes") else "scopeSelector"
                 reports.say("quota-of-some-pods", spec / field, name, item=item)
-            elif others:
+                continue
+            claims = [key for key in _hard(item) if key not in offers and key.endswith(_CLAIMS)]
+            others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
+            if claims and team and uses_claims(plan):
+                at = (spec / "hard" / claims[0]).key
+                reports.gather("claims-banned", at, item.namespace, keys=listing(claims))
+            elif others := [*claims, *others]:
                 place = (spec / "hard" / others[0]).key
-                reports.say("caps-beside-gpus", place, name, item=item, keys=listing(others))
+                reports.gather("caps-beside-gpus", place, item.namespace, keys=listing(others))
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
@@ -253,32 +263,4 @@ def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) ->
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
-
-
-Place = tuple[Origin, Item]
-"""Where something is asked for, and by what."""
-Asked = Mapping[str, Mapping[str, Place]]
-"""The keys by which a ResourceQuota counts what a team asks for, with the first place that asks, by team."""
-
-
-def asked_by(dump: Dump, teams: Iterable[Team], offers: Offers) -> Asked:
-    """Return what teams that are no tenants yet ask for, of what pools hand out."""
-    owners = {space.name: team.name for team in teams if not team.is_own for space in team.spaces}
-    found: dict[str, dict[str, Place]] = {}
-    for item in dump.objects if owners else ():
-        team = owners.get(item.namespace)
-        if team and text(inside(item.body, "status").get("phase")) not in ("Succeeded", "Failed"):
-            for at, resource in _resources(item):
-                if (key := f"requests.{resource}") in offers:
-                    found.setdefault(team, {}).setdefault(key, (at, item))
-    return found
-
-
-def _resources(obj: Item) -> Iterator[tuple[Origin, str]]:
-    for route, part in parts_with(obj.body, "containers", "initContainers"):
-        for field in ("containers", "initContainers"):
-            for index, container in enumerate(map(mapping, sequence(part.get(field)))):
-                for kind in ("limits", "requests"):
-                    for resource, amount in inside(container, "resources", kind).items():
-                        if not is_zero(amount):
-                            yield obj.at / route / field / index / "resources" / kind / resource, resource
+_CLAIMS: Final = ".deviceclass.resource.k8s.io/devices"

@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, UnitKey
 from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.drafts import spelt
-from gpuplan.features.live.dump import Dump, grouped
+from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offer, Offers, Space, offers_in, read_caps
@@ -81,6 +81,7 @@ def read_orgs(dump: Dump) -> Orgs:
     A project has a namespace, and a node pool the label of its nodes.
     """
     bodies = [found for document in dump.others for found in _bodies(document.origin, mapping(document.data))]
+    bodies += map(_body_of, dump.of_kind(*_OBJECTS))
     names = {text(body.get("id")): text(body.get("name")) for _, body in bodies if text(body.get("id"))}
     projects: list[Org] = []
     departments: list[Org] = []
@@ -93,6 +94,31 @@ def read_orgs(dump: Dump) -> Orgs:
         elif (org := _org(at, body, names)).name:
             (projects if org.namespace else departments).append(org)
     return Orgs(tuple(projects), tuple(departments), {pool: time for pool, time in run_times.items() if time})
+
+
+_OBJECTS: Final = ("kai.resources", "Project", "Department")
+
+
+def _body_of(org: Item) -> tuple[Origin, Mapping[str, Any]]:
+    """Return a project or a department of Run:ai 3.0 in the words of its API.
+
+    Its queues are those of its node pools (`kai/v1alpha1/project_types.go` and `resources.go` of
+    kai-scheduler/kai-resource-management-api). There -1 is no bound, and a missing number is 0.
+    """
+    spec, status = inside(org.body, "spec"), inside(org.body, "status")
+    resources = []
+    for queue in map(mapping, sequence(spec.get("queues"))):
+        found: dict[str, Any] = {"nodePool": {"name": text(queue.get("nodepool"))}}
+        for resource in ("gpu", "cpu", "memory"):
+            amounts = inside(queue, "resources", resource)
+            if amounts:
+                found[resource] = {**amounts, "limit": amounts.get("limit", amounts.get("deserved", 0))}
+        resources.append(found)
+    body: dict[str, Any] = {"name": org.name, "resources": resources, "parent": {"name": text(spec.get("parent"))}}
+    if org.kind == "Project":
+        body["requestedNamespace"] = text(status.get("namespace")) or text(spec.get("namespace")) or org.name
+        body["defaultNodePools"] = sequence(spec.get("defaultNodePools"))
+    return org.at / "metadata", body
 
 
 def has_orgs(document: Document) -> bool:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from math import ceil, floor
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.planning.amounts import amount_text, portion_of
+from gpuplan.compiler.planning.amounts import LEAST_BYTES, amount_text, portion_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.policy.models import Cap as CappedBy
 from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.queues.placing import Placing
 from gpuplan.features.live.teams.caps import (
     COMPUTE_KEYS,
-    Asked,
+    Cap,
     Caps,
     Offer,
     Offers,
-    Place,
     Space,
     Team,
     grants_in,
@@ -58,7 +58,7 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked, reports: Reports
+    teams: Sequence[Team], plan: Plan, offers: Offers, placing: Placing, reports: Reports
 ) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
     """Return the entries of `spec.quotas` by team, from its queues if it has any, else from its ResourceQuotas."""
     only = {pool.name: {"unit": pool.units[0].name} for pool in plan.pools if len(pool.units) == 1}
@@ -72,11 +72,12 @@ def quotas_of(
         for team in teams
         if team.queue and has_queue(team)
     }
-    divider = Divider(offers, {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()})
+    of_queues = {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()}
+    divider = Divider(offers, of_queues, placing, keeps_uncapped=not plan.scheduler.counts_tenants)
     shares: dict[str, tuple[Share, ...]] = {}
     for team in teams:
         unclear = Reports() if has_queue(team) else reports
-        shares[team.name] = shares_of(team, divider, asked.get(team.name, {}), unclear)
+        shares[team.name] = shares_of(team, divider, unclear)
     own = guarantees((share for team in teams if not has_queue(team) for share in shares[team.name]), reports)
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
@@ -85,7 +86,7 @@ def quotas_of(
             found[team.name] = tuple(completed)
             continue
         quotas = [quota_of(team, share, own.get(share.place, 0), plan.cluster.cap) for share in shares[team.name]]
-        compute = {} if plan.scheduler.counts_tenants else compute_of(team, quotas, reports)
+        compute = {} if plan.scheduler.counts_tenants else compute_of(team, quotas, shares[team.name], reports)
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
     return found
 
@@ -146,18 +147,21 @@ def has_queue(team: Team) -> bool:
 class Divider:
     """Divides what a namespace has of a resource among the pools that hand it out.
 
-    It goes where most is left, so that the guarantees fit into the pools if they can.
+    It goes where its work has to run, and the rest where most is left, so that the guarantees fit if they can. With
+    ``keeps_uncapped`` a namespace may use without a bound what none of its quotas caps.
     """
 
-    def __init__(self, offers: Offers, queued: Mapping[str, Mapping[UnitKey, Ratio]]) -> None:
-        self.offers = offers
+    def __init__(
+        self, offers: Offers, queued: Mapping[str, Mapping[UnitKey, Ratio]], placing: Placing, *, keeps_uncapped: bool
+    ) -> None:
+        self.offers, self.keeps_uncapped, self._placing = offers, keeps_uncapped, placing
         self._queued = queued
         self._left = {offer.key: offer.unit.capacity for found in offers.values() for offer in found}
         self._given: dict[tuple[str, UnitKey], int] = {}
 
-    def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+    def divide(self, team: Team, space: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
         """Divide an amount, with at least one for each unit: a unit without any could not be used."""
-        parts = self._by_queues(team, amount, offers) or self._by_room(amount, offers)
+        parts = self._by_queues(team.name, amount, offers) or self._by_work(space, amount, offers)
         for key, part in parts.items():
             self._left[key] -= part
         return parts
@@ -176,20 +180,41 @@ class Divider:
             self._given[team, key] = self._given.get((team, key), 0) + part
         return parts
 
-    def _by_room(self, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        by_room = sorted(offers, key=lambda offer: -self._left[offer.key])
-        parts = {offer.key: 1 if index < amount else 0 for index, offer in enumerate(by_room)}
-        rest = amount - sum(parts.values())
-        room = {key: Ratio(max(self._left[key] - part, 0)) for key, part in parts.items()}
-        whole = sum(room.values(), Ratio(0))
-        if not whole:
-            room, whole = dict.fromkeys(parts, Ratio(1)), Ratio(len(parts))
-        more = portion_of(rest, room, whole)
-        return {key: part + more[key] for key, part in parts.items()}
+    def needed(self, space: str, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        """Return the units that work of a namespace asks for in one pool alone."""
+        found: dict[UnitKey, int] = {}
+        for offer in offers:
+            units = self._placing.units_by_pool(space, offer.unit.resource or "").get(offer.pool.name, 0)
+            found |= {offer.key: units} if units else {}
+        return found
+
+    def _by_work(self, space: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        needed = self.needed(space, offers) if len(offers) > 1 else {}
+        rest = amount - sum(needed.values())
+        if rest < 0 or (needed and not rest):
+            parts = {key: max(part, 1) for key, part in _spread(amount, needed).items()}  # else its work stops
+            return {**dict.fromkeys((offer.key for offer in offers), 0), **parts}
+        room = {offer.key: max(self._left[offer.key] - needed.get(offer.key, 0), 0) for offer in offers}
+        return {key: needed.get(key, 0) + part for key, part in _spread(rest, room).items()}
 
 
-def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports: Reports) -> tuple[Share, ...]:
-    """Return the shares that ResourceQuotas give a team, and findings on what they do not tell."""
+def _spread(amount: int, weights: Mapping[UnitKey, int]) -> Mapping[UnitKey, int]:
+    """Divide an amount by weights, with at least one for each as far as it lasts, the largest first."""
+    by_weight = sorted(weights, key=lambda key: -weights[key])
+    parts = {key: 1 if index < amount else 0 for index, key in enumerate(by_weight)}
+    room = {key: Ratio(max(weights[key] - part, 0)) for key, part in parts.items()}
+    whole = sum(room.values(), Ratio(0))
+    if not whole:
+        room, whole = dict.fromkeys(parts, Ratio(1)), Ratio(len(parts))
+    more = portion_of(amount - sum(parts.values()), room, whole)
+    return {key: part + more[key] for key, part in parts.items()}
+
+
+def shares_of(team: Team, divider: Divider, reports: Reports) -> tuple[Share, ...]:
+    """Return the shares that ResourceQuotas give a team, and findings on what they do not tell.
+
+    A team that is no tenant yet has none of a unit of which it gets nothing.
+    """
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
@@ -198,14 +223,12 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
             cap = found.plain.get(key)
+            divided = divider.divide(team, space.name, int(cap.amount), candidates) if cap else {}
             parts: Mapping[UnitKey, int | None] = (
-                {**divider.divide(team.name, int(cap.amount), candidates)}
-                if cap
-                else dict.fromkeys((offer.key for offer in candidates), None)
+                {**divided} if cap else dict.fromkeys((offer.key for offer in candidates), None)
             )
-            at = cap.at if cap else None
             for offer in candidates:
-                offers[offer.key], places[offer.key] = offer, at
+                offers[offer.key], places[offer.key] = offer, cap.at if cap else None
                 caps.setdefault(offer.key, {})[space.name] = parts[offer.key]
             weights = {offer_key: Ratio(1 if part is None else part) for offer_key, part in parts.items()}
             whole = sum(weights.values(), Ratio(0))
@@ -213,25 +236,29 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports:
                 if whole and (limit := capped.get(key)):
                     for offer_key, part in portion_of(int(limit.amount), weights, whole).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
-            if at and not space.parameters and len(candidates) > 1:
-                _tell_ambiguous(team, at, key, parts, candidates, reports)
+            if cap and not space.parameters and len(candidates) > 1:
+                _tell_divided(team, cap, key, divided, divider.needed(space.name, candidates), reports)
     for offer in offers_in(team.labelled, divider.offers) if not team.spaces else ():
         offers[offer.key], places[offer.key] = offer, None
         caps[offer.key] = {"": None}  # nothing caps namespaces that are the tenant's by label
-    for key, place in asked.items():
-        if not any(offer.counted_as == key for offer in offers.values()):
-            (at, item), units = place, joined([offer.title for offer in divider.offers[key]])
-            resource = key.removeprefix("requests.")
-            say = reports.say
-            say("asked-without-cap", at.key, team.name, item=item, resource=resource, team=team, units=units)
-            for offer in divider.offers[key]:
-                offers[offer.key], places[offer.key] = offer, None
-                caps[offer.key] = dict.fromkeys(team.namespaces, None)
     shares = (
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps
     )
-    return tuple(sorted(shares, key=lambda share: share.offer.key))
+    kept = [share for share in shares if team.is_own or share.total != 0]
+    return tuple(sorted((*kept, *_uncapped(team, divider, caps, reports)), key=lambda share: share.offer.key))
+
+
+def _uncapped(team: Team, divider: Divider, caps: Collection[UnitKey], reports: Reports) -> Iterator[Share]:
+    """Yield shares without a bound of what a team may use since none of its quotas caps it."""
+    for space in team.spaces if divider.keeps_uncapped and not team.is_own and not team.queue else ():
+        capped = read_caps(space.quotas).plain
+        for key, offers in divider.offers.items():
+            if key not in capped and not any(offer.key in caps for offer in offers):
+                resource, at = key.removeprefix("requests."), space.quotas[0].at / "spec" / "hard"
+                reports.gather("uncapped", at, space.name, resource=resource)
+                for offer in offers:
+                    yield Share(team.name, offer, None, {space.name: None}, {})
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
@@ -245,20 +272,22 @@ def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[
     return {key: offers[key] for key in sorted(counted) if key not in caps.plain or caps.plain[key].amount >= 1}
 
 
-def _tell_ambiguous(
-    team: Team, at: Origin, key: str, parts: Mapping[UnitKey, int | None], candidates: Sequence[Offer], reports: Reports
+def _tell_divided(
+    team: Team, cap: Cap, counted_as: str, parts: Mapping[UnitKey, int], needed: Mapping[UnitKey, int], reports: Reports
 ) -> None:
-    resource = key.removeprefix("requests.")
-    taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])
-    unused = [offer.title for offer in candidates if parts[offer.key] == 0]
-    notes = [f"tenant `{team.name}` got {taken}, so that the sum stays what it is"]
-    if not taken:
-        notes = [f"tenant `{team.name}` may use all of them"]
-    if unused:
-        notes.append(f"it may use none of {joined(unused)} any more")
-    pools = listing([offer.pool.name for offer in candidates])
-    number = len(candidates)
-    reports.say("several-pools-hand-out", at.key, team.name, notes=notes, resource=resource, number=number, pools=pools)
+    resource, at = counted_as.removeprefix("requests."), cap.at.key
+    pools = listing([pool for pool, _ in sorted(parts)])
+    reports.gather("several-pools-hand-out", at, team.name, resource=resource, number=str(len(parts)), pools=pools)
+    for offer_key in parts:
+        if not parts[offer_key]:
+            reports.gather("pool-without-part", at, team.name, resource=resource, pool=offer_key[0])
+    if (whole := sum(parts.values())) > cap.amount:
+        reports.say("parts-beyond-cap", at, team.name, resource=resource, whole=whole, cap=int(cap.amount), team=team)
+    shares = [f"{part} in `{key[0]}`{_BY_WORK if key in needed else ''}" for key, part in sorted(parts.items())]
+    reports.remark(team.name, f"of {int(cap.amount)} `{resource}`: {joined(shares)}")
+
+
+_BY_WORK: Final = " (its work selects it)"
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -280,8 +309,12 @@ def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, 
                 related = tuple(Label(place, f"and `{team}` so many") for team, place in places[1:])
                 teams, offer = [share.team for share in whose if share.total], whose[0].offer
                 say, at, first = reports.say, places[0][1], teams[0]
-                say("caps-beyond-capacity", at, *teams, related=related, offer=offer, promised=promised, team=first)
-            caps = dict(portion_of(capacity, weights, Ratio(promised)))
+                say("caps-beyond-capacity", at, related=related, offer=offer, promised=promised, team=first)
+            caps, capped = dict(portion_of(capacity, weights, Ratio(promised))), caps
+            for team, part in caps.items():
+                pool = f"pool `{key[0]}` has {capacity} `{key[1]}` for caps of {promised}"
+                told = f"`limit` is the cap of today, {capped[team]}, and {part} of it are guaranteed"
+                reports.remark(team, f"{pool}: {told}")
         found |= {(team, key): cap for team, cap in caps.items()}
     return found
 
@@ -301,13 +334,18 @@ def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> 
 # --- CPU, memory and pods ----------------------------------------------------------------------------------------
 
 
-def compute_of(team: Team, quotas: Sequence[Mapping[str, Any]], reports: Reports) -> Mapping[int, dict[str, Any]]:
+def compute_of(
+    team: Team, quotas: Sequence[Mapping[str, Any]], shares: Sequence[Share], reports: Reports
+) -> Mapping[int, dict[str, Any]]:
     """Return what quotas say of CPU, memory and pods, by the index of each.
 
-    A ResourceQuota counts them in all pools at once: the first quota in each pool gets a part of it.
+    A ResourceQuota counts them in all pools at once, and what gpuplan writes has the sum of what is said: the first
+    quota that grants anything in each pool gets a part of it. Others are not counted (`compute_cap`). What cannot be
+    divided stays with the quota that says it now.
     """
     found: dict[int, dict[str, Any]] = {}
-    firsts = {quota["pool"]: index for index, quota in reversed([*enumerate(quotas)])}
+    granted = [index for index, share in enumerate(shares) if share.total != 0]
+    firsts = {quotas[index]["pool"]: index for index in reversed(granted)}
     caps = {space.name: read_caps(space.quotas).plain for space in team.spaces}
     for key, counted in COMPUTE_KEYS.items():
         stated = {name: plain[key] for name, plain in caps.items() if key in plain}
@@ -323,6 +361,11 @@ def compute_of(team: Team, quotas: Sequence[Mapping[str, Any]], reports: Reports
             )
             reports.say("other-parts-than-gpus", at, team.name, related=related, key=key, team=team)
             whole = sum(amounts.values())
+        least = {Counted.PODS: len(firsts), Counted.MEMORY: LEAST_BYTES * len(firsts)}.get(counted, 0)
+        if whole < least:
+            for space in team.spaces:
+                reports.gather("caps-beside-gpus", caps[space.name][key].at.key, space.name, keys=f"`{key}`")
+            continue
         weights = dict.fromkeys(sorted(firsts), Ratio(1))
         for pool, part in portion_of(whole, weights, Ratio(len(weights))).items():
             entry = found.setdefault(firsts[pool], {})

@@ -286,7 +286,7 @@ def summary(imported: Import, *, dry: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-_MOST: Final = 20
+_MOST: Final = 100
 """The number of fields shown that the first sync changes; `gpuplan drift` shows all."""
 
 

@@ -141,7 +141,7 @@ def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
         if losses is not None:
             is_later = diagnostic.rule is refused_by_admission.rule and finding.severity is Severity.WARNING
             losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help, is_later))
-    known = {found.name for found in plan.priority_classes}
+    known = {*(found.name for found in plan.priority_classes), *plan.scheduler.own_classes}
     for item, asked in found:
         lost = losses_by_place[_key(item.at)]
         for _, part in parts_with(item.body, "priorityClassName"):

@@ -113,6 +113,11 @@ def test_a_namespace_names_its_tenant_and_its_level() -> None:
     }
 
 
+def test_a_level_that_others_decide_is_on_no_namespace() -> None:
+    namespace = only(tenant("namespaces: [research], allow: {podSecurity: external}"), "Namespace")
+    assert namespace["metadata"]["labels"] == {"gpuplan.dev/tenant": "research"}
+
+
 RDMA = "allow: {rdma: [rdma/hca_shared_devices_a, nvidia.com/hostdev]}"
 
 
@@ -354,8 +359,9 @@ def test_namespaces_by_label_are_held_to_what_the_tenant_has(scheduler: str) -> 
     }
 
 
-def test_namespaces_that_are_listed_keep_their_own_binding() -> None:
-    plan = tenant("namespaces: [one, two], labelledNamespaces: true, allow: {podSecurity: privileged}")
+@pytest.mark.parametrize("level", ["privileged", "external"])
+def test_namespaces_that_are_listed_keep_their_own_binding(level: str) -> None:
+    plan = tenant(f"namespaces: [one, two], labelledNamespaces: true, allow: {{podSecurity: {level}}}")
     found = of_labelled(plan)
     assert "gpuplan-pod-security.research" not in found
     assert found["gpuplan-grants.research"]["spec"]["matchResources"]["namespaceSelector"] == {

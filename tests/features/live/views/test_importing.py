@@ -8,6 +8,7 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import Report
 from gpuplan.features.live.drafts import Draft
 from gpuplan.features.live.drifting import Differs, Drift, NextSync
+from gpuplan.features.live.first_sync import Effect, FirstSync
 from gpuplan.features.live.importing import Difference, Import
 from gpuplan.features.live.views import files, summary
 
@@ -29,6 +30,13 @@ CHANGED = Drift(
     applier=None,
     change_class=ChangeClass.METADATA,
 )
+
+
+def a_sync(*absent: Drift, added: str = "", annotated: int = 0, **changed: Drift) -> FirstSync:
+    by_effect = {effect: (changed[effect.name.lower()],) if effect.name.lower() in changed else () for effect in Effect}
+    return FirstSync({effect: () for effect in Effect}, by_effect, absent, added, annotated)
+
+
 MADE = Import(
     Report((), (), ("lab",), 1),
     "lab",
@@ -39,7 +47,7 @@ MADE = Import(
         Draft("PriorityClass", "b", {}),
         Draft("PriorityClass", "c", {}),
     ),
-    first_sync=(),
+    first_sync=a_sync(),
 )
 
 
@@ -48,7 +56,7 @@ def test_what_was_made_and_what_comes_next() -> None:
         "created overlays/lab/cluster.yaml",
         "created overlays/lab/pools/a.yaml",
         "cluster `lab`: 1 Cluster, 1 Pool and 2 PriorityClasses",
-        "the first sync changes nothing that the dump shows",
+        "the first sync changes nothing else that the dump shows",
         "next: gpuplan validate -c lab && gpuplan build -c lab",
     ]
 
@@ -59,27 +67,28 @@ def test_a_trial_says_what_would_be_written() -> None:
     assert files(MADE) == "# overlays/lab/cluster.yaml\nkind: Cluster\n---\n# overlays/lab/pools/a.yaml\nkind: Pool\n"
 
 
-def test_the_first_sync_is_told_field_by_field_and_what_is_refused_there() -> None:
+def test_the_first_sync_is_told_worst_first_and_what_is_refused_there() -> None:
     fails = CHANGED._replace(title="LocalQueue vision/default", path="spec.clusterQueue", next_sync=NextSync.FAILS)
     refused = "LocalQueue vision/default spec.clusterQueue: old becomes new"
-    missing = CHANGED._replace(differs=Differs.MISSING, title="ConfigMap x/y", path="")
-    told = summary(replace(MADE, first_sync=(CHANGED, fails, missing)), dry=False).splitlines()
-    assert told[3:7] == [
-        "the first sync creates 1 ConfigMap",
-        "the first sync changes 2 fields of what the dump shows:",
-        "  Namespace vision metadata.labels.a: old becomes new",
+    sync = a_sync(changes=CHANGED, stops=fails, added="1 ConfigMap", annotated=2)
+    assert summary(replace(MADE, first_sync=sync), dry=False).splitlines()[3:9] == [
+        "the first sync stops work:",
         f"  {refused}, which the API server refuses: it cannot be changed",
+        "the first sync changes:",
+        "  Namespace vision metadata.labels.a: old becomes new",
+        "the first sync adds 1 ConfigMap",
+        "the first sync adds annotations and labels of its own to 2 objects",
     ]
 
 
 def test_nodes_that_are_not_there_are_no_change_of_a_sync() -> None:
     named = CHANGED._replace(differs=Differs.NODE, title="Node a", path="", next_sync=NextSync.NOTHING)
     counted = named._replace(title="Pool a", note="pool `a` has 0 nodes in the cluster, not 1")
-    told = summary(replace(MADE, first_sync=(named, counted)), dry=False).splitlines()
+    told = summary(replace(MADE, first_sync=a_sync(named, counted)), dry=False).splitlines()
     assert told[3:6] == [
         "Node a is not in the dump",
         "pool `a` has 0 nodes in the cluster, not 1",
-        "the first sync changes nothing that the dump shows",
+        "the first sync changes nothing else that the dump shows",
     ]
 
 

@@ -1,0 +1,299 @@
+"""Each kind of loss by a first sync of policies is told, and its nearest legal neighbour is not."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.features.live.first_sync import Effect, FirstSync, simulate
+from tests.features.live.dumps import dump_of
+from tests.plans import a_plan
+
+Body = dict[str, Any]
+
+POOLS = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: shared}
+spec:
+  gpu: L40S-48GB
+  nodes: {count: 1, gpusPerNode: 4, names: [a]}
+  sharing: {timeSlicing: {replicas: 4, rename: false}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: whole}
+spec:
+  gpu: L40S-48GB
+  nodes: {count: 1, gpusPerNode: 4, names: [b]}
+  sharing: {exclusive: {}}
+"""
+TENANT = """
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: normal}
+spec: {value: 1}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: team}
+spec:
+  namespaces: [team]
+  members: [team]
+  priorityClasses: [normal]
+  quotas: [{pool: whole, guaranteed: 4, cpu: 64}]
+"""
+
+
+def a_node(name: str, gpus: int, **labels: str) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "spec": {},
+        "status": {"allocatable": {"cpu": "64", "nvidia.com/gpu": str(gpus)}},
+    }
+
+
+NODES = (a_node("a", 16), a_node("b", 4))
+
+
+def an_object(kind: str, name: str, spec: Body, namespace: str = "", api: str = "v1") -> Body:
+    return {
+        "apiVersion": api,
+        "kind": kind,
+        "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+        "spec": spec,
+    }
+
+
+def a_quota(**hard: object) -> Body:
+    return an_object(
+        "ResourceQuota", "old", {"hard": {key.replace("_", "."): value for key, value in hard.items()}}, "team"
+    )
+
+
+def a_deployment(gpus: int = 1, **pod: object) -> Body:
+    container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container], **pod}}
+    return an_object("Deployment", "work", {"template": template}, "team", "apps/v1")
+
+
+def sync_of(*objects: Body, policies: str = POOLS) -> FirstSync:
+    bodies = deepcopy([*NODES, *objects])
+    for node in objects:
+        if node["kind"] == "Node":
+            bodies.remove(next(body for body in bodies if body["metadata"]["name"] == node["metadata"]["name"]))
+    return simulate(a_plan(policies), dump_of(bodies))
+
+
+def told(sync: FirstSync, effect: Effect = Effect.TAKES_AWAY) -> list[str]:
+    return [item.shown.message for item in sync.found[effect]]
+
+
+def test_a_sync_that_keeps_all_is_told_to_harm_nobody() -> None:
+    sync = sync_of(a_quota(requests_cpu="64"), a_deployment(), policies=POOLS + TENANT)
+
+    assert told(sync, Effect.STOPS) == []
+    assert [text for text in told(sync) if "cpu" in text or "hands out" in text] == []
+
+
+# --- Caps --------------------------------------------------------------------------------------------------------
+
+
+def test_a_tighter_quota_beside_the_one_there_is_told_with_both_numbers() -> None:
+    sync = sync_of(a_quota(requests_cpu="96"), policies=POOLS + TENANT)
+
+    assert "namespace `team` is capped at 64 of `requests.cpu`, and it was 96" in told(sync)
+
+
+@pytest.mark.parametrize("amount", ["64", "64000m", "32"])
+def test_a_quota_that_is_as_tight_takes_nothing_away(amount: str) -> None:
+    sync = sync_of(a_quota(requests_cpu=amount), policies=POOLS + TENANT)
+
+    assert [text for text in told(sync) if "requests.cpu" in text] == []
+
+
+def test_quotas_of_some_pods_alone_bound_nothing_for_the_rest() -> None:
+    scoped = a_quota(requests_cpu="32")
+    scoped["spec"]["scopes"] = ["BestEffort"]
+
+    assert "namespace `team` is capped at 64 of `requests.cpu`, and nothing capped it" in told(
+        sync_of(scoped, policies=POOLS + TENANT)
+    )
+
+
+def test_a_ban_on_what_nothing_capped_is_an_error_if_work_asks_for_it() -> None:
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        "A100-80GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+    )
+    tenant = TENANT.replace("{pool: whole, guaranteed: 4, cpu: 64}", "{pool: shared, guaranteed: 16}")
+    node = a_node("b", 0)
+    node["status"]["allocatable"] = {"nvidia.com/mig-1g.10gb": "28"}
+    work = a_deployment()
+    asks = deepcopy(work)
+    asks["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+
+    for deployment, severity in ((asks, Severity.ERROR), (work, Severity.WARNING)):
+        sync = sync_of(node, a_namespace(), deployment, policies=mig + tenant)
+        [found] = [item for item in sync.found[Effect.TAKES_AWAY] if "mig-1g.10gb" in item.shown.message]
+        assert found.severity is severity
+
+
+def a_namespace() -> Body:
+    return an_object("Namespace", "team", {})
+
+
+# --- Nodes and the order of syncs --------------------------------------------------------------------------------
+
+
+def test_a_node_that_hands_out_less_afterwards_is_told_by_pool_and_resource() -> None:
+    assert told(sync_of(a_node("b", 8))) == ["pool `whole` hands out 4 `nvidia.com/gpu` on a node that has 8"]
+
+
+def test_a_node_that_hands_out_more_loses_nothing() -> None:
+    assert told(sync_of(a_node("b", 2))) == []
+
+
+def an_operator(default: str, **files: str) -> tuple[Body, Body]:
+    policy = an_object(
+        "ClusterPolicy",
+        "cluster-policy",
+        {"devicePlugin": {"config": {"name": "files", "default": default}}},
+        api="nvidia.com/v1",
+    )
+    data = {
+        key: f"version: v1\nsharing: {{timeSlicing: {{resources: [{{name: nvidia.com/gpu, replicas: {n}}}]}}}}\n"
+        for key, n in files.items()
+    }
+    return policy, {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "files", "namespace": "gpu-operator"},
+        "data": data,
+    }
+
+
+def test_nodes_that_read_a_default_file_have_no_safe_order_if_its_key_goes() -> None:
+    [found] = [text for text in told(sync_of(*an_operator("any", any="4"))) if "two syncs" in text]
+
+    assert found.startswith(
+        "nodes `a` of pool `shared` have no right `nvidia.com/device-plugin.config` between two syncs"
+    )
+
+
+def test_nodes_whose_label_names_the_file_they_keep_have_a_safe_order() -> None:
+    labelled = a_node("a", 16, **{"nvidia.com/device-plugin.config": "any"})
+    kept = POOLS.replace("  gpu: L40S-48GB\n", "  gpu: L40S-48GB\n  names: {devicePluginConfig: any}\n", 1)
+
+    assert told(sync_of(labelled, *an_operator("", any="4"), policies=kept)) == []
+
+
+# --- Queues ------------------------------------------------------------------------------------------------------
+
+QUEUED = f"""
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {{name: test}}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {{install: external, version: v26.7.0}}
+  scheduler: {{kind: kueue, version: v0.17.0, install: external}}
+---{POOLS}{TENANT}"""
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+def test_a_queue_of_a_namespace_that_leads_elsewhere_stops_its_sync() -> None:
+    queue = an_object("LocalQueue", "default", {"clusterQueue": "other"}, "team", _KUEUE)
+
+    sync = sync_of(queue, policies=QUEUED)
+
+    assert told(sync, Effect.STOPS) == [
+        "LocalQueue `default` in namespace `team` leads to ClusterQueue `team`, and led to `other`"
+    ]
+
+
+def test_a_queue_that_leads_where_it_led_moves_nobody() -> None:
+    queue = an_object("LocalQueue", "default", {"clusterQueue": "team"}, "team", _KUEUE)
+
+    assert told(sync_of(queue, policies=QUEUED), Effect.STOPS) == []
+
+
+@pytest.mark.parametrize(("gpus", "losses"), [(8, 1), (4, 0), (2, 0)])
+def test_a_queue_that_has_less_than_today_is_told(gpus: int, losses: int) -> None:
+    resources = [{"name": "nvidia.com/gpu", "nominalQuota": gpus}]
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "whole", "resources": resources}]}]
+    queue = an_object("ClusterQueue", "team", {"cohortName": "all", "resourceGroups": groups}, api=_KUEUE)
+
+    found = [text for text in told(sync_of(queue, policies=QUEUED)) if "of `nvidia.com/gpu`, and" in text]
+
+    assert found == ["ClusterQueue `team` has 4 of `nvidia.com/gpu`, and it is 8 today"] * losses
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kubernetes.io/hostname": "b"}, False)])
+def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_told: bool) -> None:
+    flavor = an_object("ResourceFlavor", "whole", {"nodeLabels": labels}, api=_KUEUE)
+
+    found = [text for text in told(sync_of(flavor, policies=QUEUED)) if "no longer matches" in text]
+
+    assert found == ["ResourceFlavor `whole` no longer matches `a`"] * is_told
+
+
+# --- Places for pods ---------------------------------------------------------------------------------------------
+
+
+def test_work_that_selects_a_label_which_moves_finds_no_node() -> None:
+    was = a_node("b", 4, **{"nvidia.com/mig.config": "old"})
+    pod = {"nodeSelector": {"nvidia.com/mig.config": "old"}}
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        "A100-80GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+    )
+
+    assert told(sync_of(was, a_deployment(**pod), policies=mig), Effect.STOPS) == [
+        "Deployment `work` in namespace `team` finds no node after the first sync"
+    ]
+
+
+def test_work_that_selects_a_label_which_stays_keeps_its_node() -> None:
+    pod = {"nodeSelector": {"kubernetes.io/hostname": "b"}}
+
+    assert told(sync_of(a_deployment(**pod)), Effect.STOPS) == []
+
+
+def test_pods_that_do_not_tolerate_a_new_taint_have_fewer_nodes() -> None:
+    tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: team, value: x, effect: NoSchedule}]")
+
+    assert "Deployment `work` in namespace `team` runs no longer on `b`" in told(
+        sync_of(a_deployment(), policies=tainted)
+    )
+    tolerant = a_deployment(tolerations=[{"key": "team", "operator": "Exists"}])
+    assert [text for text in told(sync_of(tolerant, policies=tainted)) if "Deployment" in text] == []
+
+
+def test_pods_of_kai_that_name_no_node_pool_find_no_node_of_a_shard() -> None:
+    sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+    work = a_deployment(schedulerName="kai-scheduler")
+    named = deepcopy(work)
+    named["spec"]["template"]["metadata"]["labels"]["kai.scheduler/node-pool"] = "whole"
+    old, new = a_node("b", 4, **{"kai.scheduler/node-pool": "whole"}), a_node("b", 4)
+
+    assert "Deployment `work` in namespace `team` finds no node after the first sync" in told(
+        sync_of(new, work, policies=sharded), Effect.STOPS
+    )
+    assert told(sync_of(old, named, policies=sharded), Effect.STOPS) == []
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kueue.x-k8s.io/queue-name": "own"}, False)])
+def test_a_new_default_queue_takes_work_that_names_none(labels: Body, is_told: bool) -> None:
+    work = a_deployment()
+    work["metadata"]["labels"] = labels
+
+    found = [text for text in told(sync_of(a_namespace(), work, policies=QUEUED)) if "names no queue" in text]
+
+    assert bool(found) is is_told

@@ -365,7 +365,7 @@ def _as_entries(value: object, inner: object) -> Iterator[dict[str, object]]:
             yield dict(counts)
 
 
-_TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*])?([0-9A-Za-z][^=:\s]*)")
+_TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*])?([0-9]*[A-Za-z][^=:\s]*)")
 """A name, and the number of them before it: `7x1g.10gb`."""
 
 

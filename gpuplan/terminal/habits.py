@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _UNLIKELY = 0.8
 """The likeness below which a short verb is no misspelling of another one: `lint` is like `init`."""
-_BEGUN = 6
+_BEGUN = 5
 """The letters that a word shares with the only one of the choices that begins so."""
 _SURE = 0.88
 """The likeness above which an option is a misspelling, even of the first letter."""

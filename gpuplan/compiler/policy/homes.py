@@ -57,7 +57,8 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
 def remedy_for(place: Path) -> str:
     """Return advice on a field that is wrong for a reason where it stands, or nothing."""
     names = [str(part) for part in place if isinstance(part, str)]
-    return next((REMEDIES[end] for end in ((*names[-2:],), (*names[-1:],)) if end in REMEDIES), "")
+    of_item = ("[]", *names[-1:]) if place[1:] and isinstance(place[-2], int) else ()
+    return next((REMEDIES[end] for end in (of_item, (*names[-2:],), (*names[-1:],)) if end in REMEDIES), "")
 
 
 def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:

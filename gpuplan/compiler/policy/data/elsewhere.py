@@ -322,6 +322,7 @@ _BY_METADATA = (
     "and for all else there is a patch in overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
 )
 REMEDIES: Mapping[Path, str] = {
+    ("[]", "$patch"): "leave the item out: the list of an overlay replaces that of the base",
     ("$patch",): "to delete the document, write `metadata: {name: ..., $patch: delete}`; a list is always replaced",
     ("spec", "enabled"): "to leave it out of a cluster, write `metadata: {name: ..., $patch: delete}` in its overlay",
     ("metadata", "labels"): _BY_METADATA,

@@ -34,7 +34,7 @@ CHANGED = Drift(
 
 def a_sync(*absent: Drift, added: str = "", annotated: int = 0, **changed: Drift) -> FirstSync:
     by_effect = {effect: (changed[effect.name.lower()],) if effect.name.lower() in changed else () for effect in Effect}
-    return FirstSync({effect: () for effect in Effect}, by_effect, absent, added, annotated)
+    return FirstSync(dict.fromkeys(Effect, ()), by_effect, absent, added, annotated)
 
 
 MADE = Import(

@@ -36,6 +36,8 @@ T = TypeVar("T")
 
 _UNLIKELY = 0.8
 """The likeness below which a short verb is no misspelling of another one: `lint` is like `init`."""
+_BEGUN = 5
+"""The letters that a word shares with the only one of the choices that begins so."""
 _SURE = 0.88
 """The likeness above which an option is a misspelling, even of the first letter."""
 _STEM = 4
@@ -132,7 +134,10 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
         answer = _answer_option(error.option_name, context, typed)
         return click.UsageError(f"{error.message.partition(' (')[0]} {answer}", context)
     if isinstance(error, click.MissingParameter):
-        return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.", context)
+        dump = " `gpuplan import --commands` prints how to collect it." if "DUMP..." in error.format_message() else ""
+        return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.{dump}", context)
+    if "%' is not a valid integer" in error.format_message() and "--max-unavailable" in _names_of(context.command):
+        return click.UsageError(f"{error.format_message()} A part of the nodes is `--max-unavailable 50%`.", context)
     if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
         answer = _answer_choice(match["value"], error.param, context)
         return click.UsageError(f"{error.format_message()} {answer}".rstrip(), context)
@@ -146,6 +151,8 @@ def answer_trouble(message: str, missing: str, context: click.Context) -> str:
     group = cast("click.Group", context.command)
     command = group.get_command(context, context.invoked_subcommand or "")
     match = _UNKNOWN.fullmatch(message)
+    if match and (match["named"] or "").startswith("spec."):
+        return f"name the document first: `gpuplan trace KIND/NAME {match['named']}`"
     name = missing or (next(filter(None, match.group("name", "called", "named", "span")), "") if match else "")
     if command is None or not name:
         return ""
@@ -167,7 +174,11 @@ def refuse_clusters(context: click.Context, value: T) -> T:
     for word in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ():
         name = "" if os.path.exists(word) and "/" not in word else _cluster_in(word, context)  # noqa: PTH110 - as typed
         if name:
-            raise click.UsageError(f"`{word}` names a cluster. {_type_cluster(context, name)}", context)
+            other = next((cluster for cluster in cluster_names(context) if cluster != name), "")
+            both = f" `git diff --no-index out/{name} out/{other}` compares two clusters." * (
+                context.info_name == "diff"
+            )
+            raise click.UsageError(f"`{word}` names a cluster. {_type_cluster(context, name)}{both}", context)
     return value
 
 
@@ -186,13 +197,24 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         behind = list(typed)
         behind.remove(str(verb))
         return f"Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
+    if "--version" in typed:
+        return f"Type `gpuplan {join(['version', *(word for word in typed if word != '--version')])}`."
+    if option == "-=" and (flag := next((word[:2] for word in typed if word[2:3] == "="), "")):
+        return f"`{flag}` takes no value behind `=`: type `{flag}`, or `{flag} VALUE` if it takes one."
+    value = _value_of(option, typed)
+    if os.path.isdir(os.path.join(value, OVERLAYS)) and value:  # noqa: PTH112, PTH118 - as it is typed
+        return f"Type `gpuplan -C {quote(value)} {verb}`."
+    if value.rstrip("/") in (OVERLAYS, "policies"):
+        return f"`{command}` reads {value.rstrip('/')}/ by itself: type `{command}`."
+    if value and verb and _find_row(OPTIONS, option) and (selected := _option_for(value, names, context)):
+        return f"Type `{command} {join(selected)}`."
     long = next((f"-{word}" for word in typed if option == word[:2] and word[1:2] != "-"), "")
     option = long if _find_row(OPTIONS, long) else option
-    file = _value_of(option, typed) if option.startswith("--out") and context.parent else ""
+    file = value if option.startswith(("--out", "--html")) and context.parent else ""
     if answer := _answer_file(file, context.command, context):
         return answer
     if row := _find_row(OPTIONS, option):
-        return _answer_case(row, names, command)
+        return _answer_case(row, names, command, value=value or "NAME")
     if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
         return f"Did you mean {listing(near, 3, last='or')}?"
     if owners := [f"gpuplan {name}" for name, known in verbs.items() if option in known]:
@@ -231,13 +253,19 @@ def _answer_choice(value: str, parameter: click.Parameter, context: click.Contex
     """Return what to type instead of a format, or of another word that a parameter does not take."""
     names, path = _names_of(context.command), context.command_path
     format_ = re.split(r"[=:,]", value)[0].lower()
-    near, is_format = closest(format_, _choices_of(parameter, context)), "--output-format" in parameter.opts
+    choices, is_format = _choices_of(parameter, context), "--output-format" in parameter.opts
+    begun = [word for word in choices if word[:_BEGUN] == format_[:_BEGUN]]
+    near = closest(format_, choices) or (begun[0] if len(begun) == 1 else None)
+    if value.partition(".")[0].lower() in choices and "." in value:
+        return f"Type `gpuplan explain {value}`, or `{path} {value.partition('.')[0].lower()}`."
     if near or not is_format:
         return f"Did you mean `{f'{path} -o {near}' if is_format else near}`?" if near else ""
     if answer := _answer_file(value, context.command, context):
         return answer
     if row := _find_row(FORMATS, format_):
         return _answer_case(row, names, path)
+    if format_ in ("wide", "table") and "table" in choices:
+        return f"The table is there without `-o`: type `{path}`."
     group = cast("click.Group", context.find_root().command)
     owners = []
     for name in group.list_commands(context):

@@ -114,7 +114,21 @@ def test_time_zone_is_known(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["CEST", "+02:00", "UTC+2", "Berlin", "Local", "europe/berlin", "", "Europe/", "Europe/New York"]
+    "name",
+    [
+        "CEST",
+        "+02:00",
+        "UTC+2",
+        "Berlin",
+        "Local",
+        "europe/berlin",
+        "",
+        "Europe/",
+        "Europe/New York",
+        "Europe/Munich",
+        "Asia/Mumbai",
+        "Europe/Xyzzy",
+    ],
 )
 def test_time_zone_is_unknown(name: str) -> None:
     assert not is_time_zone(name)
@@ -127,6 +141,10 @@ def test_time_zone_is_unknown(name: str) -> None:
         ("America/new york", "America/New_York"),
         ("Eurpoe/Paris", "Europe/Paris"),
         ("utc", "UTC"),
+        ("Europe/Munich", "Europe/Berlin"),
+        ("Asia/Mumbai", "Asia/Kolkata"),
+        ("Berlin", "Europe/Berlin"),
+        ("Europe/Xyzzy", None),
         ("CEST", None),
         ("+02:00", None),
     ],

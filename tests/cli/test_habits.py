@@ -330,7 +330,7 @@ def test_an_option_has_one_answer() -> None:
     ("command", "answer"),
     [
         ("show -n serving", "`gpuplan show --tenant NAME` selects"),
-        ("build -n serving", "`gpuplan show --tenant NAME` shows"),
+        ("build -n serving", "`gpuplan explain Tenant.spec.namespaces`"),
         ("validate -f x.yaml", "`gpuplan validate FILE` checks a file"),
         ("pack -f x.yaml", "`gpuplan pack FILE`"),
         ("build --dry-run", "`gpuplan build --diff` shows what would change, and `gpuplan build --check`"),
@@ -342,7 +342,7 @@ def test_an_option_has_one_answer() -> None:
         ("report -o json", "type `gpuplan show -o json`, or `gpuplan report -o report.html`"),
         ("report --json", "`gpuplan report -o FILE`"),
         ("show -A", "`gpuplan show` takes all clusters unless `-c NAME`"),
-        ("drift --kubeconfig x", "`gpuplan drift FILE` reads what `kubectl get --context NAME` printed"),
+        ("drift --kubeconfig x", "`gpuplan import --commands` prints what to type for kubectl"),
         ("validate --watch", "`gpuplan report --serve`"),
         ("--dry-run build", "`gpuplan build --diff`"),
         ("-c prod show", "Type the option after the command: `gpuplan show -c prod`"),

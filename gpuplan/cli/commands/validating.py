@@ -16,10 +16,12 @@ from gpuplan.terminal.session import Terminal
 from gpuplan.terminal.verbs import late
 
 _check = late("gpuplan.features.files.commands.checking:check")
+_command_for = late("gpuplan.compiler.policy.fields:command_for")
 _contents = late("gpuplan.terminal.lists:contents")
 _read_node_list = late("gpuplan.terminal.lists:read_node_list")
 
 _PLATFORM: Final = "a platform, and FILE has none: type `gpuplan validate FILE` or `gpuplan validate -c NAME`"
+_command_for = late("gpuplan.compiler.policy.fields:command_for")
 _FILES: Final = "files without a platform: type `gpuplan validate FILE`"
 
 
@@ -42,7 +44,8 @@ def validate(
     of_platform = {"--cluster": clusters, "--against": against, "--nodes": nodes}
     of_files = {"--gpu": gpus, "--kubernetes": kubernetes, "--operator": operator}
     if misplaced := [name for name, value in (of_platform if files else of_files).items() if value]:
-        raise click.UsageError(f"{misplaced[0]} is for {_PLATFORM if files else _FILES}.")
+        own = " A platform's version is `kubernetes` of each Cluster." if "--kubernetes" in misplaced else ""
+        raise click.UsageError(f"{misplaced[0]} is for {_PLATFORM if files else _FILES}.{own}")
     if files:
         _refuse_policies(files)
         code = _check(terminal, files, gpus, kubernetes, operator, crds, outputs, warnings_as_errors=warnings_as_errors)
@@ -60,4 +63,11 @@ def _refuse_policies(files: Sequence[str]) -> None:
     for name, content in _contents([file for file in files if file != "-"]):
         if b"apiVersion: gpuplan.dev/" in content:
             message = f"`{name}` is a policy, and gpuplan checks policies with their platform"
+            kinds = (
+                line.removeprefix(b"kind:").strip().decode()
+                for line in content.splitlines()
+                if line.startswith(b"kind:")
+            )
+            if command := next(filter(None, map(_command_for, kinds)), None):
+                raise GpuplanError(message, f"type `gpuplan {command} {name}`")
             raise GpuplanError(message, "type `gpuplan validate` where overlays/ is, or `gpuplan -C DIR validate`")

@@ -21,6 +21,7 @@ from gpuplan.terminal.session import Terminal
 
 _NUMBER: Final = "([1-9][0-9]{0,3})"
 _POOL: Final = regex(rf"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)={_NUMBER}x{_NUMBER}x([^:]+)(?::([^=]+)(?:=(.+))?)?")
+_NEAR: Final = regex(rf"([A-Za-z0-9][-_A-Za-z0-9]*)[=:]{_NUMBER}x(?:{_NUMBER}x)?([A-Za-z][^:]*(?::.+)?)")
 _COUNT: Final = regex(_NUMBER)
 _INSTANCE: Final = regex(rf"([^:]+)(?::{_NUMBER})?")
 _NEXT_INSTANCE: Final = regex(r"\+(?=[0-9])")
@@ -32,9 +33,14 @@ def pools_named(wishes: Sequence[str]) -> Iterator[Draft]:
     for wish in wishes:
         found = _POOL.fullmatch(wish)
         if found is None:
+            near = _NEAR.fullmatch(wish)
+            mended = f"{near[1].lower().replace('_', '-')}={near[2]}x{near[3] or 8}x{near[4]}" if near else ""
+            eight = "research=2x8xA100-80GB:time-slicing=3"
             raise GpuplanError(
                 f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
-                "two nodes with eight GPUs each: `--pool research=2x8xA100-80GB:time-slicing=3`",
+                f"{near[2]} nodes with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
+                if near and _POOL.fullmatch(mended)
+                else f"two nodes with eight GPUs each: `--pool {eight}`",
             )
         name, nodes, gpus, model, kind, value = found.groups()
         gpu = load().get(model)

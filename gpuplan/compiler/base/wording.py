@@ -89,6 +89,22 @@ def misspelling(name: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def renaming(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name that this one most likely had or has: misspelt, or shortened by its end."""
+    names = tuple(known)
+    parts = [
+        item
+        for item in names
+        if min(len(name), len(item)) >= _SHORT and _stem(item)[: len(_stem(name))] == _stem(name)[: len(_stem(item))]
+    ]
+    return misspelling(name, names) or (parts[0] if len(parts) == 1 else None)
+
+
+def _stem(name: str) -> str:
+    """Return a name without the ending of its plural."""
+    return name.removesuffix("ies").removesuffix("s").removesuffix("y")
+
+
 def closest(word: str, known: Iterable[str], *, likeness: float = 0.7) -> str | None:
     """The word of a fixed vocabulary that this one is most like; letter case does not count, numbers have to be equal.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from posixpath import normpath
 from urllib.parse import urlsplit
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
@@ -134,6 +135,13 @@ def output_outside_repository(plan: Plan) -> Iterator[Finding]:
     """
     argocd = plan.cluster.argocd
     fault = _pattern_fault(argocd.path) if argocd else ""
+    if argocd and normpath(argocd.path).endswith(f"out/{plan.cluster.name}"):
+        yield Finding(
+            argocd.at / "path",
+            f"`{argocd.path}` is the folder of one cluster, and Applications look for `{plan.cluster.name}` in it",
+            label="with the cluster's name",
+            help=f"write `{normpath(argocd.path).removesuffix(f'/{plan.cluster.name}')}`: the cluster's folder follows",
+        )
     if argocd and (fault or _leaves_its_root(argocd.path)):
         yield Finding(
             argocd.at / "path",

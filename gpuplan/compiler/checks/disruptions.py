@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import closest, misspelling
+from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.appliers import find_applier_to_nodes
@@ -126,35 +128,47 @@ def find_duration_fault(duration: str) -> Fault | None:
 
 # --- Time zones --------------------------------------------------------------------------------------------------
 
-_AREAS = regex(
-    "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US"
-)
-_WITHOUT_AREA = regex(
-    r"CET|CST6CDT|Cuba|EET|EST|EST5EDT|Egypt|Eire|GB|GB-Eire|GMT|GMT\+0|GMT-0|GMT0|Greenwich|HST|Hongkong|Iceland|Iran"
-    r"|Israel|Jamaica|Japan|Kwajalein|Libya|MET|MST|MST7MDT|NZ|NZ-CHAT|Navajo|PRC|PST8PDT|Poland|Portugal|ROC|ROK"
-    r"|Singapore|Turkey|UCT|UTC|Universal|W-SU|WET|Zulu"
-)
-_CITY = regex(r"[A-Z][A-Za-z_-]*(/[A-Z][A-Za-z_-]*)?|(GMT|UTC|UCT|GMT0|GMT[+-][0-9]{1,2})|[EMCP]ST[0-9][EMCP]DT")
+
+@cache
+def _zones() -> frozenset[str]:
+    """Return the names of the IANA time zone database, release 2026f: the same on any machine."""
+    return frozenset(Path(__file__).with_name("formats").joinpath("time-zones.txt").read_text("ascii").split())
 
 
 def is_time_zone(name: str) -> bool:
-    """Whether a name has the form of a time zone. The database's version decides which cities there are."""
-    area, slash, city = name.partition("/")
-    if not slash:
-        return bool(_WITHOUT_AREA.fullmatch(name))
-    return bool(_AREAS.fullmatch(area) and _CITY.fullmatch(city))
+    """Whether a name is that of a time zone."""
+    return name in _zones()
 
 
 def find_time_zone(name: str) -> str | None:
-    """Return the time zone that a misspelt name may stand for, or None."""
-    area, slash, city = name.strip().partition("/")
-    if not slash:
-        return name.upper() if is_time_zone(name.upper()) else None
-    close = closest(area.capitalize(), _AREAS.pattern.split("|"))
-    parts = (re.split(r"[ _]+", part) for part in city.split("/"))
-    spelt = ("_".join(word[:1].upper() + word[1:] for word in words) for words in parts)
-    better = f"{close}/{'/'.join(spelt)}"
-    return better if close and is_time_zone(better) else None
+    """Return the time zone that a misspelt name may stand for, or None: `+02:00` may be many."""
+    bare = re.sub(r"[^a-z/]+", "", name.lower())
+    same = [zone for zone in _zones() if re.sub(r"[^a-z/]+", "", zone.lower()) == bare]
+    known = _CITIES.get(bare.rpartition("/")[2])
+    in_area = [zone for zone in _zones() if zone.lower().endswith(f"/{bare.rpartition('/')[2]}")]
+    found = same or ([known] if known else sorted(in_area))
+    return (
+        found[0]
+        if found and bare and (len(found) == 1 or same)
+        else misspelling(name, _zones())
+        if "/" in name
+        else None
+    )
+
+
+_CITIES: Final = {
+    **dict.fromkeys(("munich", "frankfurt", "hamburg", "cologne", "stuttgart", "dresden"), "Europe/Berlin"),
+    **dict.fromkeys(("zuerich", "geneva", "basel", "bern"), "Europe/Zurich"),
+    **dict.fromkeys(("barcelona", "milan", "lyon"), "Europe/Paris"),
+    **dict.fromkeys(("mumbai", "bangalore", "bengaluru", "delhi", "newdelhi", "hyderabad"), "Asia/Kolkata"),
+    **dict.fromkeys(("sanfrancisco", "seattle", "paloalto", "portland", "sanjose"), "America/Los_Angeles"),
+    **dict.fromkeys(("boston", "washington", "atlanta", "miami", "ashburn"), "America/New_York"),
+    **dict.fromkeys(("austin", "dallas", "houston"), "America/Chicago"),
+    **dict.fromkeys(("beijing", "shenzhen", "hangzhou"), "Asia/Shanghai"),
+    **dict.fromkeys(("osaka", "kyoto"), "Asia/Tokyo"),
+    **dict.fromkeys(("canberra",), "Australia/Sydney"),
+}
+"""The zones of cities that have none of their own."""
 
 
 @check("GPU161", "max-unavailable-over-count", Severity.WARNING)
@@ -209,7 +223,8 @@ def unknown_time_zone(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Argo CD takes UTC instead of a time zone that it does not know, and says so only in its log: nodes would be
-    disturbed hours before or after the window. Abbreviations such as `CEST` and offsets such as `+02:00` are not names.
+    disturbed hours before or after the window. Abbreviations such as `CEST`,
+    offsets such as `+02:00` and most cities, such as Munich, are not names.
 
     ## Instead
     Write an area and a city, such as `Europe/Berlin`, or `UTC`.

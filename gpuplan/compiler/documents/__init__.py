@@ -35,6 +35,7 @@ from gpuplan.compiler.documents.parse import read_data as read_data
 from gpuplan.compiler.documents.rules import (
     DUPLICATE_KEY as DUPLICATE_KEY,
     NOTHING_TO_DELETE as NOTHING_TO_DELETE,
+    NOTHING_TO_UNSET as NOTHING_TO_UNSET,
     RULES as RULES,
     TOO_LARGE as TOO_LARGE,
     UNREAD as UNREAD,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.base.wording import misspelling, renaming
 from gpuplan.compiler.documents.document import Document, Reading
 from gpuplan.compiler.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
 from gpuplan.compiler.documents.scalars import shortened
@@ -29,13 +29,18 @@ def merge(
         if _metadata(patch).get(_DIRECTIVE) == "delete":
             diagnostics += _judge_deletion(patch)
             if documents.pop(key, None) is None:
-                close = misspelling(patch.name, [name for kind, name in known if kind == patch.kind])
+                close = renaming(patch.name, [name for kind, name in known if kind == patch.kind])
+                documents.pop((patch.kind, close or ""), None)  # which was meant
+                if close and patch.name in (close.lower(), close.lower().replace("_", "-")):
+                    continue  # the base's name cannot stay as it is
                 finding = Finding(
                     at=patch.origin / "metadata" / "name",
                     message=f"the bases have no {_title(patch)} to delete",
                     label=f"did you mean `{close}`" if close else "deletes nothing",
                     notes=tuple(f"there is a `{kind}` of this name" for kind, name in known if name == patch.name),
-                    help=f"write `name: {close}`" if close else "delete this document of the overlay",
+                    help=f"write `name: {close}`, as the bases have it"
+                    if close
+                    else "delete this document of the overlay",
                 )
                 diagnostics.append(NOTHING_TO_DELETE.report(finding))
         elif key in documents:

@@ -38,6 +38,7 @@ def explain(
         if repairs[0].slip is not Slip.BARE_TEXT:
             at, other = mistake, at
         words = _words_of(repairs, words, file.lines[mistake.line - 1])
+    words = _unquoted(file.lines[at.line - 1]) or _unquoted(file.lines[other.line - 1]) or words
     if variables := help_on_variables(file.lines[at.line - 1]):
         words = Words("`{` in the place of a value begins a mapping", words.label, variables, other=words.other)
     if conflict := _CONFLICT.search(file.text, broken.start, broken.end):
@@ -47,6 +48,26 @@ def explain(
     return SYNTAX_ERROR.report(finding)
 
 
+def _unquoted(line: str) -> Words | None:
+    """Return words for a line whose text is a list to YAML: a range of a shell's, or a pattern that begins with `[`."""
+    if len(line) > 2 * _LONGEST:
+        return None
+    if found := _RANGE.search(line):
+        first, last = int(found[2]), int(found[3])
+        names = [f"{found[1]}{number:0{len(found[2])}}{found[4]}" for number in range(first, last + 1)]
+        text = f"write {', '.join(names)}" if 0 < len(names) <= _FEW else "write each name, or a `namePattern`"
+        return Words("a range in braces is one of a shell, and not of YAML", "a mapping to YAML", text)
+    if found := _BRACKETS.fullmatch(line):
+        text = found[2] if "\\" not in found[2] else found[2].replace("\\", "\\\\")
+        return Words(
+            "text that begins with a bracket is a list to YAML", "ends behind `]`", f'write `{found[1]}: "{text}"`'
+        )
+    return None
+
+
+_RANGE = regex(r"([A-Za-z0-9_.-]*)\{([0-9]{1,5})\.\.([0-9]{1,5})\}([A-Za-z0-9_.-]*)")
+_BRACKETS = regex(r"\s*(?:- )?([A-Za-z]+):\s+(\[[^\]]*\][^\s,\]#][^\"#]*?)\s*")
+_FEW = 16
 _CONFLICT = regex(r"^<{7} ", re.MULTILINE)
 _IN_FLOW = regex(r"[^,}\]#\"]*[^,}\]#\"\s]")
 _IN_BLOCK = regex(r"[^#\"]*[^#\"\s]")

@@ -9,7 +9,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Family, Finding, Posit
 from gpuplan.compiler.documents import Ignore
 from gpuplan.compiler.documents.rules import AMBIGUOUS_TEXT
 from gpuplan.compiler.pipeline.rules import UNUSED_IGNORE
-from gpuplan.compiler.policy.rules import VALUE_NOT_ALLOWED, WRONG_TYPE
+from gpuplan.compiler.policy.rules import UNKNOWN_FIELD, VALUE_NOT_ALLOWED, WRONG_TYPE
 
 
 def tidy(
@@ -70,7 +70,12 @@ def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     unread = {_start(item) for item in kept if item.is_error and item.rule.family is Family.READING}
     kept = [item for item in kept if item.rule.family is Family.READING or _start(item) not in unread]
     mistyped = {_start(item) for item in kept if item.rule in (WRONG_TYPE, VALUE_NOT_ALLOWED)}
-    return [item for item in kept if item.rule is not AMBIGUOUS_TEXT or _start(item) not in mistyped]
+    kept = [item for item in kept if item.rule is not AMBIGUOUS_TEXT or _start(item) not in mistyped]
+    misplaced = {
+        _start(item) for item in kept if item.rule is UNKNOWN_FIELD and item.finding.message.startswith("field")
+    }
+    is_other = (item.rule is UNKNOWN_FIELD and item.finding.message.startswith("unknown") for item in kept)
+    return [item for item, is_less in zip(kept, is_other, strict=True) if not is_less or _start(item) not in misplaced]
 
 
 def _start(diagnostic: Diagnostic) -> tuple[str, Position]:

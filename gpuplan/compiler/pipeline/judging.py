@@ -10,7 +10,7 @@ from gpuplan.compiler import checks
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.wording import name_of
-from gpuplan.compiler.delivery.indexes import group, root_folder, syncing_others
+from gpuplan.compiler.delivery.indexes import group, root_folder, runs_in, syncing_others
 from gpuplan.compiler.manifests import has_schemas, kubernetes_versions
 from gpuplan.compiler.pipeline.judges import plan_judges
 from gpuplan.compiler.pipeline.rules import SEVERAL_ARGO_CDS, SHARED_NAMES, UNKNOWN_KUBERNETES
@@ -59,6 +59,28 @@ def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
                 names = first.cluster.name, second.cluster.name
                 yield Diagnostic(SHARED_NAMES, _shared_name(synced, at, other, *names), clusters=names)
     yield from _several_argo_cds(plans)
+    yield from _one_destination(plans)
+
+
+def _one_destination(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
+    """Yield a finding for each cluster that an Argo CD would sync to where it syncs another one."""
+    synced: dict[tuple[str, str], Plan] = {}
+    for plan in plans:
+        if plan.cluster.argocd is None or runs_in(plan):
+            continue
+        argocd = plan.cluster.argocd
+        to = argocd.spec.destination.server or argocd.spec.destination.name or ""
+        first = synced.setdefault((argocd.namespace, to), plan)
+        if first is not plan and first.cluster.argocd is not None:
+            names = first.cluster.name, plan.cluster.name
+            finding = Finding(
+                argocd.at / "destination",
+                f"clusters `{names[0]}` and `{names[1]}` are synced to one cluster, `{to}`",
+                label=f"in cluster `{names[1]}`",
+                related=(Label(first.cluster.argocd.at / "destination", f"in cluster `{names[0]}`"),),
+                help=f"write the address or the name of `{names[1]}`, as `argocd cluster list` shows it",
+            )
+            yield Diagnostic(SHARED_NAMES, finding, clusters=names)
 
 
 def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:

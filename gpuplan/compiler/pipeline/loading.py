@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import basename, dirname, normpath
@@ -11,22 +11,27 @@ from posixpath import basename, dirname, normpath
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import listing, misspelling, renaming
 from gpuplan.compiler.catalog import Gpu, load as load_catalog
 from gpuplan.compiler.documents import (
     DUPLICATE_KEY,
+    MAX_BYTES,
     NOTHING_TO_DELETE,
+    NOTHING_TO_UNSET,
     UNREAD,
     DiskTree,
     Document,
     FileTree,
     Ignore,
+    Kind,
     Reading,
     find_embedded,
     find_folders,
     find_ignores,
     has_folder,
+    is_policy_file,
     merge,
+    read_bytes,
     read_folder,
     read_manifests,
     removals,
@@ -35,7 +40,7 @@ from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMA
 from gpuplan.compiler.pipeline.unread import UnreadFiles
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
-from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
+from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, parse
 
 KUSTOMIZE = "kustomize"
 OUT = "out"
@@ -84,6 +89,7 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
     """Read the clusters named that a tree is known to have, or all of those, wherever its files are."""
     chosen = tuple(name for name in known if not clusters or name in clusters)
     loader = _Loader(tree)
+    loader.diagnostics += _in_no_overlay(tree)
     plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
     return Repository(
         chosen,
@@ -148,15 +154,21 @@ class _Loader:
         self.documents[name] = documents
         folders = [base for _, base in _bases_of(cluster)]
         is_partial = self._lacks_some(documents, (folder, *folders))
-        self._add((item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)), name)
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
         parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
+        misread = {
+            item.document.name for item in parsed if any(each.rule is UNKNOWN_FIELD for each in item.diagnostics)
+        }
+        idle = (item for item in found if item.rule is not NOTHING_TO_UNSET or _name_at(item) not in misread)
+        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
+        kept = (item for item in idle if not (is_partial and item.rule is NOTHING_TO_DELETE))
+        self._add((self.unread_files.locate(item, read) for item in kept), name)
         chosen = next((item for item in parsed if item.document is cluster), None)
         if chosen is None:
             return None
         if folder in self.opaque or not all(document.is_named for document in overlay):
             return None  # any document may be another one than the bases say
-        meant = {document.name for document in overlay if document.kind not in KINDS}
+        meant = {document.name for document in documents if document.kind not in KINDS}
         unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
         others = [
             replace(item, policy=None) if item.document.name in meant or id(item.document) in unsure else item
@@ -165,7 +177,6 @@ class _Loader:
         ]
         hand_work, removed = self._read_hand_work(folder), removals(overlay)
         plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
-        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
         self._add((self.unread_files.locate(item, read) for item in found), name)
         return plan
 
@@ -244,14 +255,19 @@ class _Loader:
                 if folder not in self.bases:
                     self.bases[folder] = self._read_base(folder)
                 documents += self.bases[folder]
-            elif cluster is not None and index is not None:
-                at = cluster.origin / "spec" / "bases" / index
-                close = misspelling(folder, find_folders(self.tree, "."))
+            elif cluster is not None:
+                close = renaming(folder, [name for name in find_folders(self.tree, ".") if name not in (OVERLAYS, OUT)])
+                if index is None and close is None:
+                    continue
+                at = cluster.origin / "spec" / "bases" / index if index is not None else cluster.origin / "kind"
+                rename = f"rename `{close}` to `{folder}`, or write `bases: [{close}]`"
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
                     label=f"did you mean `{close}`" if close else "no such folder",
-                    help=f"write `{close}`" if close else "name a folder of the repository",
+                    help=(f"write `{close}`" if index is not None else rename)
+                    if close
+                    else "name a folder of the repository",
                 )
                 self.diagnostics.append(MISSING_BASE.report(finding))
                 self.unread.add(folder)
@@ -308,10 +324,32 @@ def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
     return tuple(ignore for file in files.values() for ignore in find_ignores(file))
 
 
+def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
+    """Yield a finding for each file of policies beside the folders of the clusters, where nothing reads it."""
+    for entry in tree.entries(OVERLAYS) if tree.target(OVERLAYS).kind is Kind.FOLDER else ():
+        path = f"{OVERLAYS}/{entry.name}"
+        documents = (
+            read_bytes(path, tree.read(path, MAX_BYTES))[0]
+            if is_policy_file(entry.name) and entry.kind is Kind.FILE
+            else ()
+        )
+        if documents:
+            help_ = f"move it to {DEFAULT_BASES[0]}/ for all clusters, or to {OVERLAYS}/<cluster>/ for one"
+            yield CLUSTER_DOCUMENT.report(
+                Finding(documents[0].origin, f"{path} is in no cluster's folder, and not read", help=help_)
+            )
+
+
+def _name_at(diagnostic: Diagnostic) -> str:
+    """Return the name of the document that a finding is on, or nothing."""
+    source = diagnostic.finding.at.source
+    return source.name if isinstance(source, Document) else ""
+
+
 def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
     """Return a finding if the document looks like a change of one in the bases whose name is misspelt."""
     names = {base.name for base in bases if base.kind == document.kind}
-    close = None if document.name in names else misspelling(document.name, names)
+    close = None if document.name in names else renaming(document.name, names)
     if close is None:
         return None
     finding = Finding(

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.documents import MAX_BYTES, FileTree, Kind, find_folders, read_bytes, read_manifests
+from gpuplan.compiler.documents import (
+    MAX_BYTES,
+    NOTHING_TO_DELETE,
+    Document,
+    FileTree,
+    Kind,
+    find_folders,
+    read_bytes,
+    read_manifests,
+)
 from gpuplan.compiler.planning.rules import UNKNOWN_REFERENCE, unknown_document
 
 
@@ -25,11 +34,14 @@ class UnreadFiles:
 
     def locate(self, diagnostic: Diagnostic, read: frozenset[str]) -> Diagnostic:
         """Return a finding on an unknown document with its file, if the file exists and nothing reads it."""
-        if diagnostic.rule is not UNKNOWN_REFERENCE:
+        source, message = diagnostic.finding.at.source, diagnostic.finding.message
+        if diagnostic.rule is NOTHING_TO_DELETE and isinstance(source, Document):
+            message = unknown_document(source.kind, source.name)
+        elif diagnostic.rule is not UNKNOWN_REFERENCE:
             return diagnostic
         if read not in self.helps:
             self.helps[read] = {**dict(self._in_folders(read)), **dict(self._in_misnamed(read))}
-        help_ = self.helps[read].get(diagnostic.finding.message)
+        help_ = self.helps[read].get(message)
         return diagnostic.rule.report(replace(diagnostic.finding, help=help_)) if help_ else diagnostic
 
     def _in_folders(self, read: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.base.wording import renaming
 from gpuplan.compiler.planning.dra import certain_units
 from gpuplan.compiler.planning.node_patterns import has_node
 from gpuplan.compiler.planning.plan import Amount, DynamicMig, Plan, Pool, Total
@@ -134,5 +134,5 @@ def _refuse_too_many(aways: Sequence[Away]) -> None:
 
 def _help(plans: Sequence[Plan], name: str) -> str:
     known = {name for plan in plans for pool in plan.pools for name in (pool.name, *pool.nodes.names)}
-    close = misspelling(name, sorted(known))
+    close = renaming(name, sorted(known))
     return f"did you mean `{close}`?" if close else _HINT

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import listing, renaming
 from gpuplan.compiler.planning.fallbacks import reach
 from gpuplan.compiler.planning.plan import (
     Amount,
@@ -113,7 +113,7 @@ def _know(kind: str, patterns: Sequence[str], known: set[str]) -> None:
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in known):
             continue
-        near = misspelling(pattern, known)
+        near = renaming(pattern, known)
         names = f"the {kind}s are {listing(sorted(known))}" if known else f"no cluster that is shown has a {kind}"
         raise GpuplanError(f"no {kind} `{pattern}`", f"did you mean `{near}`?" if near else names)
 

@@ -2,6 +2,6 @@
 
 from gpuplan.compiler.policy.models import KINDS
 from gpuplan.compiler.policy.parse import Parsed, parse
-from gpuplan.compiler.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE, RULES
+from gpuplan.compiler.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE, RULES, UNKNOWN_FIELD
 
-__all__ = ["KINDS", "MISSING_FIELD", "NOT_EXACTLY_ONE", "RULES", "Parsed", "parse"]
+__all__ = ["KINDS", "MISSING_FIELD", "NOT_EXACTLY_ONE", "RULES", "UNKNOWN_FIELD", "Parsed", "parse"]

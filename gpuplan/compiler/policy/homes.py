@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -13,12 +14,12 @@ from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, joined, misspelling
-from gpuplan.compiler.policy.data.elsewhere import FIELDS, REMEDIES
+from gpuplan.compiler.policy.data.elsewhere import CALLED, FIELDS, REMEDIES
 from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
-from gpuplan.compiler.policy.marks import AlsoCalled, find_mark, models_in, types_in
+from gpuplan.compiler.policy.marks import models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, has_type, is_list, mapping, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, mapping, value_at
 from gpuplan.compiler.policy.turns import Turned, turn, write_help, written_beside
 
 if TYPE_CHECKING:
@@ -39,23 +40,25 @@ def find_said(kind: str, field: str) -> Said | None:
 
 def find_home(document: Document, model: type[BaseModel], place: Path) -> Home | None:
     """Return the one field elsewhere in the document that an unknown field is, or None if it is none or several."""
-    name = str(place[-1])
-    if place[-2:] in REMEDIES or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
+    name, value = str(place[-1]), value_at(document.data, place)
+    if remedy_for(place) or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
         return None
-    value = value_at(document.data, place)
     if one_off := _one_level_off(document, model, place):
         return Home((*one_off, place[-1]), value)
     if profiles := _profiles_of(document.data, place):
-        homes = _places(model, place, ["instances"], profiles)
-    elif find_said(document.kind, name):
-        homes = []
+        homes = _places(document, model, place, _paths_by_name(model)["instances"], profiles)
     else:
-        same = [alias for alias in _paths_by_name(model) if bare(alias) == bare(name)]
-        same += _synonyms(model).get(name, ()) if not same else ()
-        homes = _places(model, place, same, value)
-        if not any(_taken(model, home.path, value) is not None for home in homes) and _parts_here(model, place, value):
-            homes = []
-    return homes[0] if len(homes) == 1 and value_at(document.data, homes[0].path) is None else None
+        homes = [] if _parts_here(model, place, value) else _same_elsewhere(document, model, place)
+        if find_said(document.kind, name) and bare(str(homes[0].path[-1]) if homes else name) == bare(name):
+            return None
+    return homes[0] if len(homes) == 1 else None
+
+
+def remedy_for(place: Path) -> str:
+    """Return advice on a field that is wrong for a reason where it stands, or nothing."""
+    names = [str(part) for part in place if isinstance(part, str)]
+    of_item = ("[]", *names[-1:]) if place[1:] and isinstance(place[-2], int) else ()
+    return next((REMEDIES[end] for end in (of_item, (*names[-2:],), (*names[-1:],)) if end in REMEDIES), "")
 
 
 def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Finding:
@@ -66,13 +69,15 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     message, label, help_ = f"unknown field `{name}`", "not a field here", ""
     if meant := with_colon(name, known):
         rest = f": {value}" if isinstance(value, str | int | float) else ""
-        label, help_ = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it", f"write `{meant}{rest}`"
+        label, help_ = "YAML wants a `:`, and a blank behind it", f"write `{meant}{rest}`"
     elif name != name.strip():
         label, help_ = "begins with a blank that is a letter to YAML", f"write plain blanks before `{name.strip()}`"
     elif name in map(str, place[-2:-1]):
         line = as_line(value)[1:-1] if isinstance(value, dict) else ""
         label = f"`{name}` stands in itself"
         help_ = f"write `{line}` in its place" if line else f"write what is below it in the place of this `{name}`"
+    elif switch := _switch(document, model, place):
+        label, help_ = "said in another way", switch
     elif near := near_here(document, model, place):
         label, help_ = f"did you mean `{near[0]}`", f"write {joined([f'`{field}:`' for field in near], 'or')}"
         is_by_name = bool(_same_here(model, place) or _parts_here(model, place, value) or closest(name, known))
@@ -89,15 +94,36 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     elif elsewhere := _elsewhere(document, model, place):
         help_ = elsewhere
     else:
-        help_ = f"write one of the fields here, or remove `{name}`" if known else f"remove `{name}`"
+        leave = f"leave `{name}` out: gpuplan has no such field"
+        help_ = f"write one of the fields here, or {leave}" if known else leave
     notes = (f"the fields here are {in_code(known)}",) if known else ()
-    return Finding(at.key, message, label, notes=notes, help=REMEDIES.get(place[-2:], help_))
+    return Finding(at.key, message, label, notes=notes, help=remedy_for(place) or help_)
+
+
+def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return help on a field that switches its mapping on or off, or names the kind that another field is."""
+    name, value = str(place[-1]), value_at(document.data, place)
+    written, parent = mapping(value_at(document.data, place[:-1])), nested_model(model, place[:-1])
+    holder = next((str(part) for part in reversed(place[:-1]) if isinstance(part, str)), "")
+    if bare(name) in _SWITCHES and isinstance(value, bool) and len(place) > _OF_A_SPEC:
+        if value is (bare(name) in _SWITCHES[:2]):
+            return f"leave the whole `{holder}` out: what stands there is on"
+        return (
+            f"leave `{name}` out: `{holder}` is on where it stands" if len(written) > 1 else f"write `{holder}: {{}}`"
+        )
+    kind = next((alias for alias in named(parent) if bare(alias) == bare(str(value))), None) if parent else None
+    if kind and kind not in written and isinstance(value, str) and accepts(model, (*place[:-1], kind), {}):
+        return f"write `{kind}: {{}}` in place of `{name}: {value}`"
+    return ""
+
+
+_SWITCHES: Final = ("disabled", "disable", "enabled", "enable", "deploy", "create")
 
 
 def with_colon(text: str, fields: Iterable[str]) -> str | None:
-    """Return `name: a100` for `name a100` if `name` is one of these fields, or None."""
-    name, _, rest = text.partition(" ")
-    return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
+    """Return `name: a100` for `name a100` and `name:a100` if `name` is one of these fields, or None."""
+    name, rest = [*re.split(r"[ :]\s*", text, maxsplit=1), ""][:2]
+    return f"{name}: {rest.strip()}" if rest.strip() and name in fields else None
 
 
 def in_code(names: Iterable[str]) -> str:
@@ -121,9 +147,14 @@ def _same_here(model: type[BaseModel], place: Path) -> list[str]:
 @lru_cache(maxsize=1024)
 def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
     fields = named(parent)
-    called = [alias for alias, field in fields.items() if (mark := find_mark(field, AlsoCalled)) and name in mark.names]
-    same = called or [alias for alias in fields if _stem(alias) == _stem(name)]
+    same = [alias for alias in fields if _stem(alias) == _stem(name)]
+    same = same or [alias for alias in fields if name in called(parent, alias)]
     return tuple(same or filter(None, [misspelling(name, fields)]))
+
+
+def called(model: type[BaseModel], field: str) -> list[str]:
+    """Return the names that other programs and people have for a field of a mapping."""
+    return CALLED.get(model.__name__, {}).get(field, "").split()
 
 
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -136,11 +167,13 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
     written = written_beside(document, place, place[:-1])
-    parts = _parts_here(model, place, value)
-    if parts := [alias for alias in parts if alias not in written] or parts[:1]:
+    parts = [alias for alias in _parts_here(model, place, value) if alias not in written]
+    if parts or _same_elsewhere(document, model, place):
         return parts
-    close = None if _same_elsewhere(model, place, value) else closest(name, named(parent))
-    return [close] if close else lacked(document, model, place)
+    close = closest(name, [alias for alias in named(parent) if not _are_opposite(alias, name)])
+    if close and close not in written and _taken(model, (*place[:-1], close), value) is not None:
+        return [close]
+    return lacked(document, model, place)
 
 
 def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -150,7 +183,7 @@ def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]
     unknown = [name for name in written if parent and name not in named(parent)]
     needed = lacking(document, model, place[:-1])
     is_telling = isinstance(value, int | float | list | dict) and not isinstance(value, bool) and value not in ([], {})
-    is_one = is_telling and len(needed) == 1 == len(unknown) and not _same_elsewhere(model, place, value)
+    is_one = is_telling and len(needed) == 1 == len(unknown) and not _same_elsewhere(document, model, place)
     return [name for name in needed if is_one and accepts(model, (*place[:-1], name), value)]
 
 
@@ -160,9 +193,17 @@ def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]
     words = _words(str(place[-1]))
     fields = ((alias, _words(alias)) for alias in (named(parent) if parent else ()))
     parts = [alias for alias, others in fields if words and others and (words < others or others < words)]
+    parts = [alias for alias in parts if not _are_opposite(alias, str(place[-1]))]
     return [alias for alias in parts if _taken(model, (*place[:-1], alias), value) is not None]
 
 
+def _are_opposite(name: str, other: str) -> bool:
+    """Whether one name says the least or the beginning of something, and the other the most or its end."""
+    ours, theirs = _words(name), _words(other)
+    return any((a in ours and b in theirs) or (b in ours and a in theirs) for a, b in _OPPOSITES)
+
+
+_OPPOSITES: Final = (("min", "max"), ("start", "end"), ("available", "unavailable"), ("request", "limit"))
 _WORDS: Final = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -182,25 +223,19 @@ def _stem(name: str) -> str:
 def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
     """Return help that names fields of other mappings, and of other kinds of documents, or nothing.
 
-    A field elsewhere is likely meant if it takes the value. Of another branch or kind it has to be the only one.
+    Of another kind it has to be the only one, and of a name that is no everyday word.
     """
     name, value = str(place[-1]), value_at(document.data, place)
-    homes = _same_elsewhere(model, place, value) or _near_elsewhere(model, place, value)
-    near = [home for home in homes if _is_of_branch(home.path[:-1], place[:-1]) and has_type(model, home.path, value)]
-    if near:
-        return moved(document, place, near)
-    if lacking(document, model, place[:-1]):
-        return ""
-    if len(homes) == 1 and has_type(model, homes[0].path, value):
+    if homes := _same_elsewhere(document, model, place) or _near_elsewhere(document, model, place):
         return moved(document, place, homes)
-    others = [
+    if lacking(document, model, place[:-1]) or not (isinstance(value, list | dict) or len(_words(name)) > 1):
+        return ""
+    found = [
         (kind, path)
         for kind, other in KINDS.items()
         for path, _ in (fields_of(other) if other is not model else ())
-        if bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
+        if len(path) <= _OF_A_SPEC and bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
     ]
-    specs = [(kind, path) for kind, path in others if len(path) <= _OF_A_SPEC]
-    found = specs if len(others) > 1 else others
     if len(found) != 1:
         return ""
     ((kind, path),) = found
@@ -211,12 +246,20 @@ _OF_A_SPEC: Final = 2
 """The length of the path of a field that is right below `spec`."""
 
 
-def _is_of_branch(home: Path, around: Path) -> bool:
-    """Whether a mapping is above or below another one, or beside it."""
+def _is_in_reach(document: Document, home: Path, place: Path) -> bool:
+    """Whether a field may be meant by an unknown one: one of a mapping around it or right below, or of one written.
+
+    An everyday word says too little for any other mapping.
+    """
+    around, into = place[:-1], home[:-1]
     common = next(
-        (n for n, (a, b) in enumerate(zip(home, around, strict=False)) if a != b), min(len(home), len(around))
+        (n for n, (a, b) in enumerate(zip(into, around, strict=False)) if a != b), min(len(into), len(around))
     )
-    return common >= min(len(home), len(around)) or common == len(home) - 1 == len(around) - 1
+    below = [part for part in into[common:] if isinstance(part, str)]
+    if not below or into == ("spec",) or (common == len(around) and not below[1:]):
+        return True
+    is_telling = len(_words(str(place[-1]))) > 1 or isinstance(value_at(document.data, place), list | dict)
+    return is_telling and isinstance(value_at(document.data, into), dict)
 
 
 def lacking(document: Document, model: type[BaseModel], around: Path) -> list[str]:
@@ -226,37 +269,45 @@ def lacking(document: Document, model: type[BaseModel], around: Path) -> list[st
     return [name for name, field in fields if field.is_required() and name not in written]
 
 
-def _same_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+def _same_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
     """Return the fields of this kind of documents that have a name, or have it in other programs."""
-    name = str(place[-1])
-    same = [alias for alias in _paths_by_name(model) if _stem(alias) == _stem(name)]
-    return _places(model, place, [*same, *_synonyms(model).get(name, ())], value)
+    name, value, known = str(place[-1]), value_at(document.data, place), _paths_by_name(model)
+    same = [path for alias, paths in known.items() if bare(alias) == bare(name) for path in paths]
+    plural = [path for alias, paths in known.items() if _stem(alias) == _stem(name) for path in paths]
+    found = _places(document, model, place, same, value)
+    found = found or _places(document, model, place, _synonyms(model).get(name, ()), value)
+    return found or [home for home in _places(document, model, place, plural, value) if len(home.path) > len(place)]
 
 
-def _near_elsewhere(model: type[BaseModel], place: Path, value: object) -> list[Home]:
+def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> list[Home]:
     """Return the fields of this kind of documents whose names begin with a name, or are misspelt by it."""
     known, name = _paths_by_name(model), bare(str(place[-1]))
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
     typo = None if near else misspelling(str(place[-1]), known)
-    return _places(model, place, [typo] if typo else near, value)
+    paths = [path for alias in ([typo] if typo else near) for path in known[alias]]
+    return _places(document, model, place, paths, value_at(document.data, place))
 
 
 _SHORTEST: Final = 4
 """The letters of a name that is likely the beginning of another one."""
 
 
-def _places(model: type[BaseModel], place: Path, names: Iterable[str], value: object) -> list[Home]:
-    """Return the nearest fields whose names are meant, those that take the value if there are any."""
-    paths = [path for name in dict.fromkeys(names) for path in _paths_by_name(model)[name]]
-    found = [Home(path, value) for path in paths if path != place[: len(path)]]
-    taking = [Home(home.path, better) for home in found if (better := _taken(model, home.path, value)) is not None]
-    nearest = min((_distance(home.path, place) for home in taking or found), default=None)
-    common = len(place) - nearest[0] if nearest else 0  # whose indexes are those of the place
-    return [
-        Home((*place[:common], *home.path[common:]), home.value)
-        for home in taking or found
-        if _distance(home.path, place) == nearest
-    ]
+def _places(
+    document: Document, model: type[BaseModel], place: Path, paths: Iterable[Path], value: object
+) -> list[Home]:
+    """Return the nearest fields of these that are free, in reach, and of a type that the value has or can have."""
+    found: list[Home] = []
+    for path in paths:
+        better, name = _taken(model, path, value), str(place[-1])
+        if better is None and (parent := nested_model(model, path[:-1])):
+            better = turn(parent, name, {name: value}).get(str(path[-1]))
+        common = len(place) - _distance(path, place)[0]  # whose indexes are those of the place
+        home = (*place[:common], *path[common:])
+        is_free = value_at(document.data, home) is None and path != place[: len(path)]
+        if better is not None and is_free and _is_in_reach(document, home, place):
+            found.append(Home(home, better))
+    nearest = min((_distance(home.path, place) for home in found), default=None)
+    return [home for home in found if _distance(home.path, place) == nearest]
 
 
 def _taken(model: type[BaseModel], path: Path, value: object) -> object | None:
@@ -283,12 +334,13 @@ def _paths_by_name(model: type[BaseModel]) -> dict[str, list[Path]]:
 
 
 @cache
-def _synonyms(model: type[BaseModel]) -> dict[str, set[str]]:
-    """Return the names of fields by those that other programs have for them."""
-    synonyms: dict[str, set[str]] = {}
-    for path, field in fields_of(model):
-        for name in mark.names if (mark := find_mark(field, AlsoCalled)) else ():
-            synonyms.setdefault(name, set()).add(str(path[-1]))
+def _synonyms(model: type[BaseModel]) -> Mapping[str, list[Path]]:
+    """Return the fields by the names that other programs and people have for them."""
+    synonyms: dict[str, list[Path]] = {}
+    for path, _ in fields_of(model):
+        parent = nested_model(model, path[:-1])
+        for name in called(parent, str(path[-1])) if parent else ():
+            synonyms.setdefault(name, []).append(path)
     return synonyms
 
 

@@ -50,12 +50,6 @@ class Independent(Value):
     """A list of which an item more or less does not make the others wrong."""
 
 
-class AlsoCalled(Value):
-    """Names of a field in the files of the GPU Operator and of Kubernetes."""
-
-    names: tuple[str, ...]
-
-
 class Main(Value):
     """The field that a bare value in the place of its mapping means: `timeSlicing: 3` are three shares."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
-from gpuplan.compiler.base.wording import closest, help_on_variables, listing
+from gpuplan.compiler.base.wording import closest, help_on_variables, listing, misspelling
 from gpuplan.compiler.policy import rules
 from gpuplan.compiler.policy.data.values import (
     BOUNDS,
@@ -20,6 +20,7 @@ from gpuplan.compiler.policy.data.values import (
     TEXT_REMEDIES,
     TYPE_NAMES,
     UNLIMITED,
+    WRONG_VALUES,
 )
 from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.foreign import help_on_file
@@ -37,9 +38,9 @@ from gpuplan.compiler.policy.homes import (
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mend, path_of, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mapping, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
-from gpuplan.compiler.policy.turns import Turned, find_turned, write_help
+from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -84,19 +85,27 @@ def describe(
         turns[place] = turned
         following |= {(*turned.around, name) for name in turned.names} - {place}
     around = {place[:length] for place in problems for length in range(len(place))}
-    found: list[Diagnostic] = []
+    found: dict[Path, Diagnostic] = {}
     for place, problem in problems.items():
         # If a member of a union found a mistake inside of a value, the other members add nothing.
         is_of_member = problem["type"] == "literal_error" or problem["type"] in EXPECTED_TYPES
         if place in following or (is_of_member and place in around) or _is_template(document, place, problem):
             continue
         if place in turns:
-            found.append(rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place])))
+            found[place] = rules.UNKNOWN_FIELD.report(said_otherwise(document, place, turns[place]))
         elif place in homes:
-            found.append(rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place])))
+            found[place] = rules.UNKNOWN_FIELD.report(misplaced(document, place, homes[place]))
         else:
-            found.append(_report(document, model, place, problem))
-    return tuple(found)
+            found[place] = _report(document, model, place, problem)
+    told = {place: found[place].finding.help for place in unknown if place in found}
+    return tuple(item for place, item in found.items() if place not in missing or not _is_told(document, place, told))
+
+
+def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:
+    """Whether help on an unknown field beside a missing one names it, or all fields there are unknown."""
+    beside = {other: help_ for other, help_ in told.items() if other[:-1] == place[:-1]}
+    is_all = bool(place[1:]) and {str(other[-1]) for other in beside} == {*mapping(value_at(document.data, place[:-1]))}
+    return (is_all and bool(beside)) or any(f"`{place[-1]}:`" in help_ for help_ in beside.values())
 
 
 def _is_template(document: Document, place: Path, problem: ErrorDetails) -> bool:
@@ -112,7 +121,9 @@ def unknown_kind(document: Document) -> Diagnostic:
             document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_on_file(document)
         )
         return rules.UNKNOWN_KIND.report(finding)
-    close = closest(document.kind, KINDS)
+    made_of = KINDS_OF_POLICIES.get(document.kind, "")
+    is_ours = document.data.get("apiVersion") == API_VERSION and made_of.startswith("a ") and not made_of[2:].count(" ")
+    close = made_of[2:] if is_ours else None if made_of else misspelling(document.kind, KINDS)
     return rules.UNKNOWN_KIND.report(
         Finding(
             at,
@@ -265,6 +276,7 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         or help_on_variables(as_written(at))
         or _slip_of_yaml(at, kind, value, model)
         or _reshaped(at, value, model)
+        or WRONG_VALUES.get((str(at.path[-1]), type(value)), "")
         or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
         or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
@@ -284,6 +296,8 @@ def _slip_of_yaml(at: Origin, kind: str, value: object, model: type[BaseModel]) 
     inner = nested_model(model, at.path) if kind in _MAPPINGS and isinstance(value, str) else None
     if inner is not None and (meant := with_colon(str(value), named(inner))):
         return f"write `{meant}`"
+    if kind == "string_type" and isinstance(value, dict) and "." in str(at.path[-1]):
+        return f"write `{at.path[-1]}: |`, and leave the lines below it: with `|` they are the text of the file"
     if kind == "string_type" and isinstance(value, dict) and len(value) == 1:
         ((name, part),) = value.items()
         if name.startswith("-") and isinstance(part, str | int | float):
@@ -297,11 +311,21 @@ _GIBIBYTES: Final = range(1, 10_000)
 
 def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return what to write in place of a value of another shape that says the same, or nothing."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = as_written(at) if as_written(at) not in (str(value), repr(value)) else value  # `0x268410DE`, `26.10`
+    parent = nested_model(model, at.path[:-1])
+    if (
+        parent
+        and isinstance(value, dict)
+        and len(value) == 1
+        and set(turned := turn(parent, next(iter(value)), value)) == {at.path[-1]}
+    ):
+        return f"write `{as_line(turned)[1:-1]}`"
     meant = as_meant(model, at.path, value)
     line = "" if meant is None else as_line(meant)
     if not line:
         return ""
-    if isinstance(value, str | int | float) and (mended := mend(model, at.path, str(value))):
+    if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
         return f"write {mended}"
     if not isinstance(meant, dict | list):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -367,6 +391,8 @@ def _value_not_allowed(
         )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
+    if typed := WRONG_VALUES.get((str(at.path[-1]), type(value))):
+        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=typed)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
@@ -376,12 +402,13 @@ def _value_not_allowed(
             f"`{at}` cannot be {shown}",
             label=f"did you mean `{close}`" if close else "not one of its values",
             notes=(f"its values are {in_code(allowed)}{alternative}",),
-            help=f"write `{close}`"
-            if close
-            else _reshaped(at, value, model)
+            help=_reshaped(at, value, model)
+            or (f"write `{close}`" if close else "")
             or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
+    if kind in BOUNDS and (other := _reshaped(at, value, model)):
+        return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=other)
     meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 

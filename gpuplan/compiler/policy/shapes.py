@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
@@ -17,8 +18,8 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
-from gpuplan.compiler.policy.data.values import EXPECTED_TYPES
-from gpuplan.compiler.policy.fields import fields_along
+from gpuplan.compiler.policy.data.values import EXPECTED_TYPES, WORDS
+from gpuplan.compiler.policy.fields import fields_along, nested_model
 from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
 from gpuplan.compiler.policy.texts import form_of
 
@@ -66,10 +67,20 @@ def annotation_at(model: type[BaseModel], place: Path) -> object:
 
 
 def mend(model: type[BaseModel], place: Path, text: str) -> str:
-    """Return the words for the text that was most likely meant by a wrong one, or nothing."""
-    marks = [mark for field in [*fields_along(model, place)][-1:] for mark in marks_of(field)]
+    """Return the words for the text that was most likely meant by a wrong one, or nothing.
+
+    A bare number of time is in the unit of the field's default.
+    """
+    fields = [*fields_along(model, place)][-1:]
+    usual = fields[0].get_default() if fields and not fields[0].is_required() else None
+    if isinstance(usual, str) and text.isdecimal() and (unit := _UNIT.fullmatch(usual)) and text.strip("0"):
+        return f"`{text}{unit[1]}`"
+    marks = [mark for field in fields for mark in marks_of(field)]
     patterns = [pattern for mark in marks if (pattern := getattr(mark, "pattern", None))]
     return next((meant for pattern in patterns if (meant := form_of(str(pattern)).mend(text))), "")
+
+
+_UNIT: Final = regex(r"[0-9]+([hms])")
 
 
 def as_line(value: object) -> str:
@@ -178,28 +189,51 @@ def is_list(annotation: object) -> bool:
 
 
 def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
+    if isinstance(value, str) and "\n" in value and (read := _read(value)) != value:
+        value = read  # as lines below the field, behind a `|` that makes a text of them
+        yield value
     for member in _members(annotation_at(model, place)):
         if isinstance(member, type) and issubclass(member, BaseModel):
             yield from _as_fields(model, member, place, value)
         elif get_origin(member) is list:
             yield from _as_list(model, place, value)
         elif get_origin(member) is dict:
-            yield from _as_entries(value)
+            yield from _as_entries(value, get_args(member)[-1])
         elif member is bool:
-            yield from (truth for truth, words in _TRUTHS if str(value).lower() in words)
+            truth = value["enabled"] if isinstance(value, dict) and [*value] == ["enabled"] else value
+            yield from (is_so for is_so, words in _TRUTHS if str(truth).lower() in words)
         elif member in (int, float):
             is_part = member is float and not accepts(model, place, 1.5)
             yield from _as_number(str(place[-1]), value, is_whole=member is int, is_part=is_part)
         elif member is str:
             yield from _as_text(model, place, value)
         elif get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, Enum)):
-            words = get_args(member) or [word.value for word in member]
-            yield from (word for word in words if bare(str(word)) == bare(str(value)))
+            words = [str(word) for word in get_args(member) or [word.value for word in member]]
+            if found := _word(str(place[-1]), str(value), words):
+                yield found
+
+
+def _read(text: str) -> object:
+    """Return what a text says as YAML, or the text if it says no mapping and no list."""
+    from gpuplan.compiler.documents import read_text
+
+    documents, found = read_text("text.yaml", text)
+    return dict(documents[0].data) if len(documents) == 1 and not found else text
+
+
+def _word(field: str, text: str, words: list[str]) -> str | None:
+    """Return the word of a field that another spelling, a longer name or another program's word means."""
+    same = [word for word in words if bare(word) == bare(text)]
+    theirs = [word for word in words if bare(text) in WORDS.get((field, word), "").split()]
+    parts = [part.lower() for part in re.split(r"[\s_-]+", text)]
+    short = [word for word in words if parts[1:] and word == "".join(part[:1] for part in parts)]
+    named = [word for word in words if word.lower() in parts]
+    return next((found[0] for found in (same, theirs, short, named) if len(found) == 1), None)
 
 
 _TRUTHS: Final = (
-    (True, ("true", "yes", "on", "y", "1", "enabled", "enable")),
-    (False, ("false", "no", "off", "n", "0", "disabled", "disable")),
+    (True, ("true", "yes", "on", "y", "1", "enabled", "enable", "always")),
+    (False, ("false", "no", "off", "n", "0", "disabled", "disable", "never", "none")),
 )
 _NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _NUMBER: Final = regex(r"\s*(-?[0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(%|[A-Za-z]*)\s*")
@@ -221,7 +255,7 @@ def _as_number(name: str, value: object, *, is_whole: bool, is_part: bool) -> It
         return  # nobody knows how many that is
     elif name.endswith("MiB") and unit:
         number *= _MIB.get(unit, 0)
-    elif unit and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
+    elif unit and unit != "%" and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
         return
     if is_whole and not number.is_integer():
         return
@@ -235,6 +269,10 @@ _SHORTEST_NOUN: Final = 3
 def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str]:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         yield value[0]
+    if isinstance(value, dict):
+        yield from _as_one_text(value)
+    if value is None:
+        yield ""
     if isinstance(value, bool):
         yield str(value).lower()
     elif isinstance(value, int | float | str):
@@ -246,25 +284,51 @@ def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str
 _IN_CODE: Final = regex("`([^`]*)`")
 
 
+def _as_one_text(fields: Mapping[str, object]) -> Iterator[str]:
+    """Yield the text that a mapping means: an image of its parts, or what it names."""
+    parts = {name: str(fields[name]) for name in ("registry", "repository", "tag", "digest") if name in fields}
+    if "repository" in parts:
+        tag = f"@{parts['digest']}" if "digest" in parts else f":{parts['tag']}" if "tag" in parts else ""
+        yield "/".join(parts[name].strip("/") for name in ("registry", "repository") if name in parts) + tag
+    named = [fields[name] for name in ("name", "key", "value", "id") if isinstance(fields.get(name), str)]
+    yield from (name for name in named[:1] if isinstance(name, str))
+
+
 def _as_list(model: type[BaseModel], place: Path, value: object) -> Iterator[list[object]]:
     field = next(reversed([*fields_along(model, place)]), None)
+    inner = nested_model(model, (*place, 0))
+    needed = [known.alias or name for name, known in inner.model_fields.items() if known.is_required()] if inner else []
+    keyed = find_mark(field, Keyed) if field else None
+    keys = keyed.fields if keyed else (*needed[:1],)
+    is_program = field is not None and find_mark(field, AnyText) is not None
+    items: Sequence[object] = [] if value is None else [value]
     if isinstance(value, str):
-        is_program = field is not None and find_mark(field, AnyText) is not None
-        items: Sequence[object] = _words(value) if is_program else [part for part in _SEPARATOR.split(value) if part]
+        items = _words(value) if is_program else [part for part in _SEPARATOR.split(value) if part]
         if not is_program and value.startswith("-"):
             items = [str(item).removeprefix("-") for item in items if item != "-"]
+        pairs = dict(pair for item in items for pair in _pairs(item)) if keys else {}
+        if pairs and len(pairs) == len(items):
+            yield [_keyed(model, place, keys[0], name, part) for name, part in pairs.items()]
+        if (span := _SPAN.fullmatch(value)) and int(span[1]) < int(span[2]):
+            yield [*range(int(span[1]), int(span[2]) + 1)]
     elif isinstance(value, dict):
         yield [{str(name).removeprefix("-"): part for name, part in value.items()}]
-        keyed = find_mark(field, Keyed) if field else None
-        keys = keyed.fields[:1] if keyed else ()
-        yield from ([_keyed(model, place, key, name, part) for name, part in value.items()] for key in keys)
+        if is_program:
+            options = [(f"--{name}" if len(name) > 1 else f"-{name}") if name[:1] != "-" else name for name in value]
+            pairs_of = zip(options, value.values(), strict=True)
+            yield [text for name, part in pairs_of for text in (name, *(() if part in (None, True) else (str(part),)))]
+        fields = {name: [key for key in keys if name in (key, f"{key}s")] for name in value}
+        if all(fields.values()) and all(isinstance(part, list) for part in value.values()):
+            yield [{fields[name][0]: item} for name, part in value.items() for item in part]
+        yield from ([_keyed(model, place, key, name, part) for name, part in value.items()] for key in keys[:1])
         items = [*value] if all(part in (None, True) or part == {} for part in value.values()) else []
-    else:
-        items = [] if value is None else [value]
+    elif isinstance(value, list):
+        items = value
     if items:
         yield [item if (better := as_meant(model, (*place, 0), item)) is None else better for item in items]
 
 
+_SPAN: Final = regex(r"\s*([0-9]{1,2})\s*(?:-|\.\.)\s*([0-9]{1,2})\s*")
 _SEPARATOR: Final = regex(r"[,;\s]+")
 
 
@@ -283,25 +347,44 @@ def _keyed(model: type[BaseModel], place: Path, key: str, name: str, part: objec
     return {key: name, "": part}
 
 
-def _as_entries(value: object) -> Iterator[dict[str, object]]:
-    """Yield the mapping that a list of entries means, or a text such as `a=b,c=d`."""
+def _as_entries(value: object, inner: object) -> Iterator[dict[str, object]]:
+    """Yield the mapping that a list of entries means, or a text such as `a=b,c=d`; with names alone, their numbers."""
     items = _SEPARATOR.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
-    pairs = [pair for item in items for pair in _pairs(item)]
+    if isinstance(value, dict) and [*value] == ["matchLabels"]:
+        yield value["matchLabels"]
+    is_of_models = any(isinstance(member, type) and issubclass(member, BaseModel) for member in _members(inner))
+    pairs = [pair for item in items for pair in _pairs(item, is_of_models=is_of_models)]
     if pairs and len(dict(pairs)) == len(pairs) >= len(items):
         yield dict(pairs)
+    if int in _members(inner):
+        times = [found for item in items if isinstance(item, str) and (found := _TIMES.fullmatch(item))]
+        counts: Counter[str] = Counter()
+        for found in times:
+            counts[found[2]] += int(found[1] or 1)
+        if times and len(times) == len(items):
+            yield dict(counts)
 
 
-def _pairs(entry: object) -> Iterator[tuple[str, object]]:
+_TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*])?([0-9]*[A-Za-z][^=:\s]*)")
+"""A name, and the number of them before it: `7x1g.10gb`."""
+
+
+def _pairs(entry: object, *, is_of_models: bool = False) -> Iterator[tuple[str, object]]:
     """Yield the entries that an item of a list means: `a=b`, `a: b`, or a name and what has it."""
     if isinstance(entry, str) and (found := _ASSIGNMENT.fullmatch(entry)):
         number = _NUMBER.fullmatch(found[2])
         yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
-    elif isinstance(entry, dict) and len(entry) == 2 and isinstance(name := next(iter(entry.values())), str):
-        yield name, [*entry.values()][1]
+    elif isinstance(entry, dict) and len(entry) > 1 and isinstance(name := next(iter(entry.values())), str):
+        rest = dict([*entry.items()][1:])
+        yield (
+            name,
+            next(iter(rest.values())) if len(rest) == 1 and (not is_of_models or {*rest} & _OF_A_VALUE) else rest,
+        )
     elif isinstance(entry, dict) and len(entry) == 1:
         yield from entry.items()
 
 
+_OF_A_VALUE: Final = {"value", "count", "valueFrom", "number", "quantity", "amount"}
 _ASSIGNMENT: Final = regex(r"([^=:\s]+)\s*[=:]\s*(.+)")
 
 
@@ -318,6 +401,12 @@ def _as_fields(
         yield {name: part for entry in entries for name, part in entry.items()}
     if value is True:
         yield {}
+    if (
+        isinstance(value, str)
+        and (parts := value.split("/"))[1:] == parts[-1:]
+        and {"namespace", "name"} <= {*_names(member)}
+    ):
+        yield {"name": parts[1], "namespace": parts[0]}
     if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
         yield {name: part for name, part in taint.groupdict().items() if part}
     if isinstance(value, dict) or value is None or value == "":
@@ -327,13 +416,27 @@ def _as_fields(
     first = [name for name, field in fields if MAIN in field.metadata]
     words = [name for name, field in fields if _is_of_words(field.annotation, value)]
     named = first or (required if len(required) == 1 else [])
-    names = dict.fromkeys((*words, *named))
+    forms = [form for form, _ in _TELLING if isinstance(value, str) and form.match(value)]
+    telling = [name for name, _ in fields if any(name in names.split() for form, names in _TELLING if form in forms)]
+    names = dict.fromkeys(telling or (() if forms and not first else (*words, *named)))
     yield from ({name: value} for name in names if accepts(model, (*place, name), value))
     meant = ((name, as_meant(model, (*place, name), value)) for name in names)
     yield from ({name: better} for name, better in meant if better is not None)
     is_many = isinstance(value, list)
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
+
+
+_TELLING: Final = (
+    (regex(r"(https?|oci|ssh)://"), "server repoURL url hosts"),
+    (regex(r"/"), "mountPath path http command"),
+    (regex(r"(s3|gs|hf|pvc)://"), ""),
+)
+"""Forms of texts that tell for which fields they are."""
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _is_of_words(annotation: object, value: object) -> bool:

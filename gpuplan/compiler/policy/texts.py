@@ -90,19 +90,28 @@ _PER_UNIT: Final = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 
 def _duration(text: str) -> str:
     """Return the duration that is most likely meant by `2d`, `30 seconds` or `1.5h`, or those that `4` may be."""
-    found = _TIME.fullmatch(text.strip().lower())
+    lower = text.strip().lower()
+    if clock := _CLOCK.fullmatch(lower):
+        return "".join(f"{int(part)}{unit}" for part, unit in zip(clock.groups("0"), "hms", strict=True) if int(part))
+    parts = [found[0] for found in _TIME.finditer(lower) if found[2]]
+    if len(parts) > 1 and re.sub(r"\s|and", "", lower) == re.sub(r"\s", "", "".join(parts)):
+        return "".join(map(_duration, parts))
+    found = _TIME.fullmatch(lower)
     if found is None:
         return ""
     number, unit = float(found[1]), found[2][:1]
     if not unit:
-        first = "h" if number <= 24 else "m" if number <= 90 else "s"
+        first = "h" if number <= 24 else "m" if number <= 240 else "s"
         likely = [f"`{found[1]}{unit}`" for unit in sorted("hms", key=lambda unit: unit != first)]
+        if number > 90 and number.is_integer():
+            return likely[0]  # hours would be days
         return f"{likely[0]}, or {likely[1]} or {likely[2]}" if number.is_integer() and number else ""
     seconds = round(number * _PER_UNIT[unit])
     whole = next((unit for unit in "hms" if seconds % _PER_UNIT[unit] == 0), "s")
     return f"{seconds // _PER_UNIT[whole]}{whole}"
 
 
+_CLOCK: Final = regex(r"([0-9]{1,3}):([0-9]{2})(?::([0-9]{2}))?")
 _TIME: Final = regex(r"([0-9]{1,5}(?:\.[0-9]{1,2})?)\s*(|[wdhms]|weeks?|days?|hours?|hrs?|min(?:ute)?s?|sec(?:ond)?s?)")
 
 
@@ -115,15 +124,18 @@ KubernetesVersion = Annotated[
         _checked(_MINOR, lambda text: re.sub(r"^v?(1\.[0-9]{1,4})([.+-].*)?$", r"\1", text), '"{}"'),
     ),
 ]
-OperatorVersion = Annotated[
-    str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", "a release of three numbers, such as v26.7.0")
-]
-SchedulerVersion = Annotated[
-    str, _matching(r"^v?[0-9]+\.[0-9]+\.[0-9]+$", "a release of three numbers, such as v0.19.2")
-]
-DraDriverVersion = Annotated[
-    str, _matching(r"^v?[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$", "a release of three numbers, such as v0.4.1")
-]
+
+
+def _release(text: str) -> str:
+    """Return the release that is most likely meant by `26.7` and `gpu-operator-v26.7.0-rc.1`."""
+    found = re.search(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", text)
+    return f"`v{found[1]}.{found[2]}.{found[3] or 0}`" if found else ""
+
+
+_RELEASE: Final = "a release of three numbers, such as"
+OperatorVersion = Annotated[str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", f"{_RELEASE} v26.7.0", _release)]
+SchedulerVersion = Annotated[str, _matching(r"^v?[0-9]+\.[0-9]+\.[0-9]+$", f"{_RELEASE} v0.19.2", _release)]
+DraDriverVersion = Annotated[str, _matching(r"^v?[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$", f"{_RELEASE} v0.4.1", _release)]
 Duration = Annotated[
     str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _duration)
 ]
@@ -147,7 +159,14 @@ def _pci_id(text: str) -> str:
     return f"10de:{found[1]}" if found else ""
 
 
-ComputeCapability = Annotated[str, _matching(r"^[0-9]{1,2}\.[0-9]$", 'a compute capability in quotes, such as "8.9"')]
+ComputeCapability = Annotated[
+    str,
+    _matching(
+        r"^[0-9]{1,2}\.[0-9]$",
+        'a compute capability in quotes, such as "8.9"',
+        lambda text: re.sub(r"\D*([0-9]{1,2}?)[._]?([0-9])\D*", r'"\1.\2"', text) if re.search("[0-9]", text) else "",
+    ),
+]
 PciId = Annotated[
     str,
     _matching(
@@ -269,7 +288,8 @@ def _percent_from_number(text: str) -> str:
     if found is None:
         return ""
     number = f"{found[1]}.{found[2]}" if found[2] else found[1]
-    return f"`{number}%`" if re.search(r"[^0-9.,\s]", text) else f"`{number}`"
+    is_part = not re.search(r"[^0-9.,\s]", text) and float(number) <= 1
+    return f"`{number}`" if is_part else f"`{number}%`"
 
 
 Percent = Annotated[

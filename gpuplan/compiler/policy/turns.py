@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.fields import nested_model
-from gpuplan.compiler.policy.models.cluster import Argocd
-from gpuplan.compiler.policy.models.pool import Devices, Mps, TimeSlicing
-from gpuplan.compiler.policy.models.tenant import Member, PriorityClassSpec, Quota, TenantSpec
-from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, ValueFrom, WorkloadSpec
+from gpuplan.compiler.policy.models.cluster import Argocd, Driver, GpuOperator
+from gpuplan.compiler.policy.models.pool import Billing, Devices, Mig, Mps, Nodes, TimeSlicing, Window
+from gpuplan.compiler.policy.models.prices import Rate
+from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
+from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
 from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
 
 if TYPE_CHECKING:
@@ -58,8 +61,15 @@ def find_turned(
     names = tuple(known for known in together if known in written)
     fields = turn(parent, names[0], written)
     into = around
-    if not fields and parent is Quota and name in _WEIGHTS:
-        into, fields = ("spec",), _weight(written[name], written)
+    if not fields:
+        into, fields = next(
+            (
+                (above, turned(written[name], {name: 0}))
+                for (model_of, words), (above, turned) in _ABOVE.items()
+                if parent is model_of and name in words.split()
+            ),
+            (around, {}),
+        )
     there = written_beside(document, place, into)
     for other in earlier:
         there = _joined(there, other.fields) if other.into == into else there
@@ -78,7 +88,23 @@ def find_turned(
 def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     """Return the fields of a mapping that say what an unknown field of it does; none if there are none."""
     found = (turn for names, turn in TURNS.get(parent, {}).items() if name in names.split())
-    return next((fields for turn in found if (fields := turn(written.get(name), written))), {})
+    return next((fields for turn in found if (fields := turn(written.get(name), written))), {}) or _timed(
+        parent, name, written.get(name)
+    )
+
+
+def _timed(parent: type[BaseModel], name: str, value: object) -> Fields:
+    """Return the field of a time whose unit Kubernetes has in the name of the field: `activeDeadlineSeconds: 60`."""
+    found = _UNIT.fullmatch(name)
+    if found is None or type(value) is not int:
+        return {}
+    stem, unit = found[1], found[2][0].lower()
+    fields = [field.alias or known for known, field in parent.model_fields.items()]
+    meant = (alias for alias in fields if stem in (alias, *CALLED.get(parent.__name__, {}).get(alias, "").split()))
+    return next(({alias: f"{value}{unit}"} for alias in meant), {})
+
+
+_UNIT: Final = regex(r"([a-z][A-Za-z]*?)(?:In)?(Hours|Minutes|Seconds|Mins|Secs)")
 
 
 def write_help(turned: Turned) -> str:
@@ -134,7 +160,7 @@ def _only(value: object) -> Fields:
 
 # --- Quotas: Kubernetes, Kueue and KAI-Scheduler ---------------------------------------------------------------------
 
-_WEIGHTS: Final = ("overQuotaWeight", "fairShareWeight")
+_WEIGHTS: Final = ("overQuotaWeight", "fairShareWeight", "weight")
 
 
 def _borrowed(value: object, written: Fields) -> Fields:
@@ -198,6 +224,11 @@ def _subject(_: object, written: Fields) -> Fields:
     return {str(kind).lower(): name} if kind in ("Group", "User") and isinstance(name, str) else {}
 
 
+def _service_account(_: object, written: Fields) -> Fields:
+    name, namespace = written.get("serviceAccount"), written.get("namespace")
+    return {"user": f"system:serviceaccount:{namespace}:{name}"} if namespace else {}
+
+
 def _subjects(value: object, _: Fields) -> Fields:
     members = [_subject(None, item) for item in _items(value)]
     return {"members": members} if members and all(members) else {}
@@ -206,6 +237,33 @@ def _subjects(value: object, _: Fields) -> Fields:
 def _preempts(value: object, _: Fields) -> Fields:
     known = {"Never": False, "PreemptLowerPriority": True}
     return {"preempts": known[str(value)]} if str(value) in known else {}
+
+
+def _pools(value: object, _: Fields) -> Fields:
+    """Return quotas on pools, of which only the user knows how much is the tenant's own."""
+    names = value if isinstance(value, list) else []
+    return (
+        {"quotas": [{"pool": name, "guaranteed": Absent()} for name in names if isinstance(name, str)]} if names else {}
+    )
+
+
+def _range(value: object, _: Fields) -> Fields:
+    """Return the defaults of containers that a LimitRange has."""
+    return _defaults(mapping(value).get("defaultRequest"), mapping(value).get("default"))
+
+
+def _requests(_: object, written: Fields) -> Fields:
+    """Return the defaults of containers of requests and limits as a container has them."""
+    return mapping(_defaults(written.get("requests"), written.get("limits")).get("containers"))
+
+
+def _defaults(requests: object, limits: object) -> Fields:
+    both = (("request", mapping(requests)), ("limit", mapping(limits)))
+    found = {
+        resource: {field: str(amounts[resource]) for field, amounts in both if resource in amounts}
+        for resource in ("cpu", "memory")
+    }
+    return {"containers": {name: part for name, part in found.items() if part}} if any(found.values()) else {}
 
 
 # --- Sharing: the device plugin and the MIG manager ------------------------------------------------------------------
@@ -222,6 +280,46 @@ def _indexes(value: object, written: Fields) -> Fields:
     return {"gpus": value} if is_known and "gpus" not in written else {}
 
 
+def _profile(value: object, _: Fields) -> Fields:
+    """Return as many instances of a profile as fit on one GPU."""
+    slices = _SLICES.match(str(value))
+    return {"instances": {value: 7 // int(slices[1])}} if slices and 0 < int(slices[1]) <= len("1234567") else {}
+
+
+_SLICES: Final = regex(r"([1-7])g\.[0-9]+gb")
+
+
+def _larger(_: object, written: Fields) -> Fields:
+    """Return the number of nodes where a node group of a cloud has a least and a largest one."""
+    numbers = [number for name in _BOUNDS if type(number := written.get(name)) is int]
+    return {"count": max(numbers)} if numbers else {}
+
+
+_BOUNDS: Final = ("minNodes", "maxNodes", "minSize", "maxSize", "minCount", "maxCount", "min", "max")
+
+
+def _window(_: object, written: Fields) -> Fields:
+    """Return the schedule and the duration of a window that says when it begins and ends, and on which days."""
+    times = [_TIME.fullmatch(str(written.get(name))) for name in ("start", "end")]
+    listed = written.get("days", [])
+    days = [_DAYS.find(str(day)[:3].lower()) for day in (listed if isinstance(listed, list) else [listed])]
+    if not all(times) or any(day < 0 for day in days):
+        return {}
+    begin, end = (int(time[1]) * 60 + int(time[2]) for time in times if time)
+    on = ",".join(str(day // 3) for day in days) or "*"
+    hours, minutes = divmod((end - begin) % 1440 or 1440, 60)
+    return {"schedule": f"{begin % 60} {begin // 60} * * {on}", "duration": f"{hours}h" + f"{minutes}m" * bool(minutes)}
+
+
+_DAYS: Final = "sunmontuewedthufrisat"
+_TIME: Final = regex(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+
+
+def _month(field: str) -> Turn:
+    hours = 730  # of a month, as the clouds count them
+    return lambda value, _: {field: round(value / hours, 2)} if isinstance(value, int | float) else {}
+
+
 # --- Argo CD ---------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +331,25 @@ def _source(value: object, _: Fields) -> Fields:
     if isinstance(path, str):
         source["path"] = path.strip("/").split("/", maxsplit=1)[0] if path.startswith("out/") else path
     return {**source, **({} if revision is None else {"revision": revision})}
+
+
+def _value(name: str) -> Turn:
+    return lambda value, _: {"values": {name: value}}
+
+
+_OF_CHART: Final = "ccManager cdi daemonsets dcgm dcgmExporter gfd kataManager operator toolkit validator vgpuManager"
+_OF_DRIVER: Final = """
+    env image imagePullPolicy imagePullSecrets kernelModuleType licensingConfig manager nvidiaDriverCRD rdma
+    repository resources upgradePolicy useOpenKernelModules usePrecompiled
+"""
+
+
+def _driver(value: object, written: Fields) -> Fields:
+    """Return the values of the chart for a field of its driver."""
+    (name,) = written
+    if name == "useOpenKernelModules":
+        name, value = "kernelModuleType", "open" if value else "proprietary"
+    return {"values": {"driver": {name: value}}}
 
 
 # --- Pods ------------------------------------------------------------------------------------------------------------
@@ -339,8 +456,29 @@ def _metrics(value: object, _: Fields) -> Fields:
 
 TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed},
-    TenantSpec: {" ".join(_WEIGHTS): _weight, "hard": _hard, "resourceGroups": _flavors, "subjects": _subjects},
-    Member: {"kind": _subject},
+    TenantSpec: {
+        " ".join(_WEIGHTS[:2]): _weight,
+        "hard": _hard,
+        "pools": _pools,
+        "limitRange": _range,
+        "resourceGroups": _flavors,
+        "subjects": _subjects,
+    },
+    Member: {"kind": _subject, "serviceAccount": _service_account},
+    Containers: {"requests": _requests},
+    Nodes: {" ".join(_BOUNDS): _larger},
+    Window: {"start": _window},
+    Mig: {"profile": _profile},
+    Billing: {"spot preemptible": lambda value, _: {"term": "spot"} if value is True else {}},
+    Rate: {"perNodeMonth nodeMonth": _month("perNodeHour"), "perGpuMonth monthly perMonth": _month("perGpuHour")},
+    Probe: {"httpGet": lambda value, _: _probe({"httpGet": value}), "exec": lambda value, _: _probe({"exec": value})},
+    Route: {"tls": lambda value, _: {"tlsSecret": mapping(value).get("secretName")} if mapping(value) else {}},
+    GpuOperator: {
+        "mig": lambda value, _: (
+            {"migStrategy": mapping(value)["strategy"]} if [*mapping(value)] == ["strategy"] else {}
+        ),
+        **{name: _value(name) for name in _OF_CHART.split()},
+    },
     PriorityClassSpec: {"preemptionPolicy": _preempts},
     TimeSlicing: {"resources": _shares},
     Mps: {"resources": _shares},
@@ -361,5 +499,17 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 }
 """The turn for fields of other programs, by the model of the mapping that they stand in."""
 
-_TOGETHER: Final[tuple[tuple[str, ...], ...]] = (("kind", "name", "apiGroup", "namespace"),)
+_ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
+    (Quota, " ".join(_WEIGHTS)): (("spec",), _weight),
+    (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),
+}
+"""The mapping further up into which fields of others go, and their turn."""
+
+_TOGETHER: Final[tuple[tuple[str, ...], ...]] = (
+    ("kind", "name", "apiGroup", "namespace"),
+    ("serviceAccount", "namespace"),
+    ("requests", "limits"),
+    ("start", "end", "days"),
+    *((least, most) for least, most in zip(_BOUNDS[::2], _BOUNDS[1::2], strict=True)),
+)
 """Fields that say one thing together; the first has the turn."""

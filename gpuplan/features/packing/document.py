@@ -22,7 +22,8 @@ class DemandedIsolation(StrEnum):
 
 
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | texts.Percent
-Growth = Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] | texts.PercentMore
+Growth = Annotated[float, Field(ge=1, le=10, allow_inf_nan=False)] | texts.PercentMore
+"""A factor above ten is most likely a number of per cent."""
 Rate = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
 Engines = Annotated[int, Field(ge=1, le=64)]
 Processes = Annotated[int, Field(ge=1, le=60)]

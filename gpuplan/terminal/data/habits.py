@@ -43,8 +43,8 @@ VERBS: Final[Mapping[str, str]] = {
         _GIT
     ),
     "delete destroy remove rm down uninstall prune": (
-        "gpuplan never talks to a cluster: delete the document from policies/, then run `gpuplan diff` and"
-        " `gpuplan build`. `gpuplan build --prune-clusters` deletes the files of a deleted cluster."
+        "gpuplan never talks to a cluster: delete the document from policies/, or a cluster's folder below overlays/,"
+        " then run `gpuplan diff` and `gpuplan build`. `gpuplan build --prune-clusters` deletes a cluster's files."
     ),
     "clean clear purge gc": (
         "`gpuplan build` deletes its files in out/ that no policy needs. `gpuplan build --prune-clusters` deletes the"
@@ -87,7 +87,11 @@ VERBS: Final[Mapping[str, str]] = {
     ),
     "wait": "Argo CD or Flux waits for its syncs, and `gpuplan rollout POOL` lists the waits between its steps.",
     "new create scaffold setup bootstrap wizard": "`gpuplan init DIR` writes a starter platform.",
-    "add edit set patch update upgrade change rename mv scale autoscale resize drop grant assign": (
+    "upgrade": (
+        "gpuplan never talks to a cluster: write the release as `gpuOperator.version` of a Cluster, and commit the out/"
+        " that `gpuplan build` writes. `gpuplan rollout POOL --to SHARING` changes how a pool is shared, node by node."
+    ),
+    "add edit set patch update change rename mv scale autoscale resize drop grant assign": (
         "Edit the documents in policies/ and overlays/: `gpuplan explain Pool` lists the fields of a Pool."
         " `gpuplan rollout POOL --to SHARING` changes how a pool is shared, node by node."
     ),
@@ -141,8 +145,8 @@ NOUNS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "rollout status": (
-        "gpuplan never talks to a cluster: `gpuplan rollout POOL --nodes FILE` lists the steps that are left, and Argo"
-        " CD or Flux shows the state of its sync."
+        "gpuplan never talks to a cluster: `gpuplan rollout POOL --nodes FILE` lists the steps that are left in what"
+        " `kubectl get nodes -o json` prints, and Argo CD or Flux shows the state of its sync."
     ),
     "rollout history": "Git keeps the history; `gpuplan rollout POOL` lists the steps that are left.",
     "rollout undo": "`gpuplan rollout POOL --back` takes the nodes of a pool back to its own sharing.",
@@ -209,6 +213,7 @@ THINGS: Final[Mapping[str, Cases]] = {
         "POOL": "`{name}` is a pool: type `{command} {name} --to SHARING`.",
         "TARGET": "`{name}` is a pool: type `{command} Pool/{name}`.",
         "--pool": "`{name}` is a pool: type `{command} --pool {name}`.",
+        "retain": "`{command}` takes no pool: `{command} -c CLUSTER` writes what the cluster keeps.",
         ANY: (
             "`{name}` is a pool: `gpuplan show --pool {name}` shows it, and `gpuplan trace Pool/{name}` names its file."
         ),
@@ -237,7 +242,10 @@ THINGS: Final[Mapping[str, Cases]] = {
     "model": {ANY: "`{name}` is a GPU model: `gpuplan catalog {name}` lists its partitions."},
     "profile": {ANY: "`{name}` is a MIG profile: `gpuplan catalog {model}` lists the partitions of `{model}`."},
     "rule": {ANY: "`{name}` is a rule: `gpuplan explain {name}` explains it."},
-    "kind": {ANY: "`{name}` is a kind of documents: `gpuplan explain {name}` lists its fields."},
+    "kind": {
+        "TARGET": "`{name}` is a kind of documents: type `{command} {name}/NAME`.",
+        ANY: "`{name}` is a kind of documents: `gpuplan explain {name}` lists its fields.",
+    },
     "scheduler": {
         "--scheduler": "`{name}` is a scheduler: `{command} --scheduler {name}` compares it with the present one.",
         ANY: "`{name}` is a scheduler: `gpuplan explain scheduler/{name}` lists what it keeps.",
@@ -259,6 +267,8 @@ THINGS: Final[Mapping[str, Cases]] = {
 OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team": {
         "--tenant": "`{command} --tenant NAME` selects a tenant.",
+        "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
+        "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
         ANY: "`gpuplan show --tenant NAME` shows what a tenant has.",
     },
     "-f --file --files --filename": {
@@ -272,6 +282,20 @@ OPTIONS: Final[Mapping[str, Cases]] = {
             " a Cluster. `gpuplan -C DIR validate` reads another platform, and `gpuplan validate FILE` checks a file."
         ),
     },
+    "--tenant": {
+        "[DEMAND...]": "A Demand says what a team needs: type `{command} FILE`; `{command} --pool NAME` selects pools.",
+        ANY: "`gpuplan show --tenant NAME` selects a tenant.",
+    },
+    "--output-dir --out-dir --outdir --output-folder --output-path --destination": {
+        "--out": "`{command} --out {value}` names the folder to write.",
+        "--output": "`{command} -o FILE` writes the page to a file.",
+        ANY: "`{command} --help` lists the options.",
+    },
+    "--html --pdf --page": {
+        "--output": "`{command} -o report.html` writes the page to a file.",
+        ANY: "`gpuplan report -o report.html` draws the platform as one page.",
+    },
+    "--client --short": {ANY: "There is no server: `gpuplan version` prints the versions."},
     "--dry-run --dryrun --what-if --noop --no-write --preview": {
         "--diff": "`{command} --diff` shows what would change, and `{command} --check` suits CI; both write nothing.",
         "--write": "`{command}` writes nothing without `--write`.",
@@ -294,7 +318,10 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "`{command} --help` lists the options; `gpuplan show` shows all clusters and tenants.",
     },
     "--context --kubeconfig --kube-context --server --token --user": {
-        "DUMP...": "gpuplan talks to no cluster: `{command} FILE` reads what `kubectl get --context NAME` printed.",
+        "DUMP...": (
+            "gpuplan talks to no cluster: `gpuplan import --commands` prints what to type for kubectl, and"
+            " `{command} FILE -c CLUSTER` reads what it printed."
+        ),
         "-c": "gpuplan never talks to a cluster: `{command} -c NAME` selects a folder of overlays/.",
         ANY: "gpuplan never talks to a cluster: `gpuplan show -c NAME` selects a folder of overlays/.",
     },
@@ -422,7 +449,10 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "`gpuplan show --away NODE` shows the pools and guarantees without a node.",
     },
     "--gpu --gpus --model": {
-        ANY: "`gpuplan explain gpus` lists the GPU models, and `gpuplan show` the pools with their models."
+        "catalog": "Type `gpuplan catalog {value}`.",
+        "init": "Type `{command} DIR --pool NAME=2x8x{value}`: two nodes with eight GPUs each.",
+        "[DEMAND...]": "`{command} --pool NAME` selects pools; a Demand says `models: [{value}]`.",
+        ANY: "`gpuplan explain gpus` lists the GPU models, and `gpuplan show` the pools with their models.",
     },
     "--pager --no-pager --less": {
         ANY: "gpuplan starts no pager: `gpuplan show --summary` prints a line for each cluster."

@@ -95,9 +95,12 @@ def test_a_deleted_document_is_gone() -> None:
 def test_deleting_what_is_not_there_is_found_with_the_nearest_name() -> None:
     base = "kind: Pool\nmetadata: {name: training}\n"
     merged, (diagnostic,) = laid_over(base, "kind: Pool\nmetadata: {name: trainin, $patch: delete}\n")
-    assert len(merged) == 1
+    assert merged == ()  # as was meant, so that nothing follows from the wrong name
     assert describe([diagnostic]) == ["2:18 GPU018 the bases have no Pool `trainin` to delete"]
-    assert (diagnostic.finding.label, diagnostic.finding.help) == ("did you mean `training`", "write `name: training`")
+    assert (diagnostic.finding.label, diagnostic.finding.help) == (
+        "did you mean `training`",
+        "write `name: training`, as the bases have it",
+    )
 
 
 def test_deleting_the_right_name_of_the_wrong_kind_names_the_right_kind() -> None:

@@ -103,3 +103,17 @@ def test_help_is_made_of_what_is_written(text: str, at: str, help_: str) -> None
 def test_a_json_patch_is_told_the_document_that_changes_as_much(patch: str, help_: str) -> None:
     _, (diagnostic,) = read_text("policy.yaml", f"- {patch}\n")
     assert diagnostic.finding.help.endswith(help_)
+
+
+@pytest.mark.parametrize(
+    ("line", "help_"),
+    [
+        ("a: [a-z]+-h100-[0-9]+", 'write `a: "[a-z]+-h100-[0-9]+"`'),
+        ("a: [gpu-{1..3}]", "write gpu-1, gpu-2, gpu-3"),
+        ("a: [gpu-{08..10}.example]", "write gpu-08.example, gpu-09.example, gpu-10.example"),
+    ],
+)
+def test_text_that_yaml_takes_for_a_list_is_shown_as_it_should_be(line: str, help_: str) -> None:
+    _, (found,) = read_text("a.yaml", f"{line}\nb: 1\n")
+    assert found.finding.help == help_
+    assert not read_text("a.yaml", 'a: ["[a-z]+", "gpu-{1..3}"]\nb: 1\n')[1]

@@ -153,6 +153,7 @@ ROWS = [
         "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limits: 4}}]",
         "quotas: [{pool: a, guaranteed: 1, cpu: {guaranteed: 2, limit: 4}}]",
     ),
+    ("Tenant", "quotas: [{pool: a, guaranteed:36: null}]", "quotas: [{pool: a, guaranteed: 36}]"),
     ("Tenant", "members: [{groups: ml}]", "members: [{group: ml}]"),
     ("Tenant", "weight: 3", "surplus: {weight: 3}"),
     ("Tenant", "groups: [ml]", "members: [ml]"),
@@ -183,6 +184,11 @@ ROWS = [
         "quotas: [{pool: a, guaranteed: 2}]\nsurplus: {weight: 3}",
     ),
     ("Tenant", "overQuotaWeight: 2", "surplus: {weight: 2}"),
+    (
+        "Tenant",
+        "quotas: [{pool: a, guaranteed: 2, weight: 3}]",
+        "quotas: [{pool: a, guaranteed: 2}]\nsurplus: {weight: 3}",
+    ),
     (
         "Tenant",
         "resourceGroups: [{flavors: [{name: a, resources: [{nominalQuota: 9, borrowingLimit: 3}]}]}]",
@@ -386,7 +392,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
             "write a number in place of the percentage, of units where it is a quota",
         ),
         ("members: [a]\ngroups: [b]", "write `members: [a, b]` in place of both"),
-        ("turns: 3", "write one of the fields here, or remove `turns`"),
+        ("turns: 3", "write one of the fields here, or leave `turns` out: gpuplan has no such field"),
     ],
 )
 def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -> None:

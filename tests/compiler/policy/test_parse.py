@@ -51,8 +51,8 @@ def only(kind: str, fields: str) -> Finding:
             "remove `mps`, which does not work on MIG devices; `timeSlicing` does",
         ),
         ("sharing: {mig: {devices: [{gpus: All}]}}", "write `all`"),
-        ("sharing: {mig: {devices: [{gpus: 0-3}]}}", "write `all`, or a list"),
-        ("sharing: {mig: {instances: {1g.10gb: 7}, strategy: none}}", "write one of `single`, `mixed`"),
+        ("sharing: {mig: {devices: [{gpus: 0-3}]}}", "write `gpus: [0, 1, 2, 3]`"),
+        ("sharing: {mig: {instances: {1g.10gb: 7}, strategy: none}}", "write `mixed`"),
         ("sharing: {exclusive: {}}\ntaints: [{key: a, value: true, effect: NoSchedule}]", 'put it in quotes: "true"'),
         ("sharing: {exclusive: {}}\nnodeLabels: {example.com/rack: 4}", 'put it in quotes: "4"'),
     ],
@@ -88,7 +88,9 @@ def test_mps_beside_mig_is_refused_with_the_reason() -> None:
 
 def test_a_patch_directive_in_the_wrong_place_is_sent_to_the_right_one() -> None:
     (found,) = findings(f"{POOL}  sharing: {{exclusive: {{}}}}\n$patch: delete\n")
-    assert found.help == "write it beside the name: `metadata: {name: ..., $patch: delete}`"
+    assert found.help == (
+        "to delete the document, write `metadata: {name: ..., $patch: delete}`; a list is always replaced"
+    )
 
 
 @pytest.mark.parametrize(

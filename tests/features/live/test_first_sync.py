@@ -1,4 +1,4 @@
-"""Each kind of loss by a first sync of policies is told, and its nearest legal neighbour is not."""
+"""Each kind of loss by a first sync of policies is told (GPU817), and its nearest legal neighbour is not."""
 
 from __future__ import annotations
 
@@ -152,11 +152,18 @@ def a_namespace() -> Body:
 # --- Nodes and the order of syncs --------------------------------------------------------------------------------
 
 
-def test_a_node_that_hands_out_less_afterwards_is_told_by_pool_and_resource() -> None:
-    assert told(sync_of(a_node("b", 8))) == ["pool `whole` hands out 4 `nvidia.com/gpu` on a node that has 8"]
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_node_that_hands_out_less_afterwards_is_told_by_pool_and_resource(*, is_told: bool) -> None:
+    labelled = a_node("a", 32, **{"nvidia.com/device-plugin.config": "old"})
+    divided = an_operator("", old="8" if is_told else "4")
+
+    found = [text for text in told(sync_of(labelled, *divided)) if "hands out" in text]
+
+    assert found == ["pool `shared` hands out 16 `nvidia.com/gpu` on a node that has 32"] * is_told
 
 
-def test_a_node_that_hands_out_more_loses_nothing() -> None:
+def test_a_node_that_lacks_gpus_today_loses_none_by_the_sync() -> None:
+    assert told(sync_of(a_node("b", 8))) == []
     assert told(sync_of(a_node("b", 2))) == []
 
 

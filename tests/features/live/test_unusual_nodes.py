@@ -253,7 +253,7 @@ def test_nodes_of_a_driver_for_dra_are_no_pool_beside_those_of_the_device_plugin
 @pytest.mark.parametrize("name", ["argocd", "flux"])
 def test_a_cluster_is_not_called_as_a_folder_of_the_output(name: str, tmp_path: Path) -> None:
     dump = yaml.safe_dump(a_node("a")).encode()
-    with pytest.raises(GpuplanError, match=f"`out/{name}/` has the objects of {name}"):
+    with pytest.raises(GpuplanError, match=f"`out/{name}/` has the objects of "):
         adopt({"dump.yaml": dump}, tmp_path, name)
     assert adopt({"dump.yaml": dump}, tmp_path, f"{name}-host").report.is_valid
 

@@ -33,8 +33,46 @@ TEXT_REMEDIES: Mapping[Path, str] = {
 }
 """Advice on texts that are most likely meant as something else, by the end of the path."""
 
+WRONG_VALUES: Mapping[tuple[str, type], str] = {
+    ("nodeLabels", dict): "write one of `nfd`, `node` and `external`: labels of nodes are `nodeLabels` of a Pool",
+    ("install", bool): "write `helm`; or `olm` on OpenShift, or `external` if something else installs it",
+    ("count", float): "write whole units, such as `1`; a part of a GPU is `fraction: 0.5`, on a pool of fractions",
+    ("gpus", float): "write whole GPUs, or in their place the part that a pod needs, such as `compute: 50%`",
+    ("gpu", list): "write one model, and a document of its own for each of the others",
+    ("split", list): "write each with its namespace: `split: {NAMESPACE: 12, OTHER: 24}`",
+    ("matchLabels", dict): "write its entries in its place: the labels of a selector stand right below it",
+    ("gang", bool): "write the number of pods that start together, or leave it out for all",
+    ("model", str): "write `model: {size: 100Gi, download: {image: ..., args: [...]}}`: a container copies the model",
+}
+"""Advice on values of a type that says what was most likely meant, by the name of the field."""
+
 UNLIMITED = (-1, "-1", "unlimited", "infinite")
 """Words of KAI-Scheduler, Run:ai and people for "no bound"."""
+
+WORDS: Mapping[tuple[str, str], str] = {
+    ("platform", "kubernetes"): "k8s eks gke aks rke2 k3s rancher vanilla upstream kubeadm tanzu",
+    ("platform", "openshift"): "ocp okd rosa aro",
+    ("placement", "binpack"): "mostallocated pack packed consolidate bestfit",
+    ("placement", "spread"): "leastallocated balanced spreading",
+    ("install", "helm"): "operator chart gpuoperator argocd",
+    ("install", "olm"): "subscription operatorhub certified",
+    ("install", "external"): "none manual preinstalled self",
+    ("strategy", "mixed"): "none",
+    ("role", "admin"): "clusteradmin owner",
+    ("role", "edit"): "editor developer write writer",
+    ("role", "view"): "viewer read reader readonly",
+    ("kind", "kubernetes"): "default defaultscheduler kubescheduler none native",
+    ("kind", "Deployment"): "statefulset daemonset replicaset service",
+    ("kind", "InferenceService"): "kserve knative",
+    ("kind", "TrainJob"): "pytorchjob mpijob tfjob trainer kubeflow xgboostjob jaxjob",
+    ("kind", "Job"): "cronjob batch",
+    ("isolation", "hardware"): "mig partition",
+    ("isolation", "wholeGpu"): "exclusive full gpu whole dedicated",
+    ("isolation", "none"): "timeslicing shared",
+    ("term", "spot"): "preemptible interruptible",
+    ("term", "onDemand"): "payg standard",
+}
+"""Words of people and of other programs for those of a field, in small letters, by the field and its word."""
 
 KINDS_OF_POLICIES: Mapping[str, str] = {
     "ClusterPolicy": "the `gpuOperator` of the Cluster",
@@ -43,7 +81,35 @@ KINDS_OF_POLICIES: Mapping[str, str] = {
     "Deployment": "a Workload with `inference`",
     "Job": "a Workload with `batch` or `training`",
     "LocalQueue": "the `quotas` of a Tenant",
+    "BestEffort": "a PriorityClass",
+    "Cohort": "a Tenant that is the `parent` of others",
+    "DaemonSet": "a Workload with `inference`",
+    "DeviceClass": "the `sharing` of a Pool with `allocation: dra`",
+    "Department": "a Tenant that is the `parent` of others",
+    "Group": "the `members` of a Tenant",
+    "InferenceService": "a Workload with `inference` and `kind: InferenceService`",
+    "JobSet": "a Workload with `training` and `kind: JobSet`",
+    "LimitRange": "the `containers` of a Tenant",
+    "MigConfig": "a MigLayout",
+    "MigProfile": "a MigLayout",
     "Namespace": "the `namespaces` of a Tenant",
+    "NodeGroup": "a Pool",
+    "NodeGroupPolicy": "a Pool",
+    "NodePool": "a Pool",
+    "Notebook": "a Workload with `workspace`",
+    "NVIDIADriver": "the `driver` of a Pool",
+    "PodGroup": "a Workload with `training` and `gang`",
+    "Project": "a Tenant",
+    "PyTorchJob": "a Workload with `training` and `kind: TrainJob`",
+    "Queue": "the `quotas` of a Tenant",
+    "Quota": "the `quotas` of a Tenant",
+    "ReplicaSet": "a Workload with `inference`",
+    "Role": "the `members` of a Tenant",
+    "Team": "a Tenant",
+    "TimeSlicing": "the `sharing` of a Pool",
+    "TrainJob": "a Workload with `training` and `kind: TrainJob`",
+    "User": "the `members` of a Tenant",
+    "WorkloadPriorityClass": "a PriorityClass",
     "ResourceFlavor": "a Pool",
     "ResourceQuota": "the `quotas` of a Tenant",
     "RoleBinding": "the `members` of a Tenant",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Words
 from gpuplan.compiler.policy.models.cluster import Approval, MigStrategy, PoolDriver
 from gpuplan.compiler.policy.models.shared import (
     GpuModel,
@@ -44,7 +44,7 @@ class Nodes(Model):
     """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
     not match the same name.
     """
-    selector: Annotated[dict[str, str], Judged("GPU167"), AlsoCalled(("nodeSelector",))] = Field(default_factory=dict)
+    selector: Annotated[dict[str, str], Judged("GPU167"), ESSENTIAL] = Field(default_factory=dict)
     """Labels that nodes have from whoever makes them, such as `node.kubernetes.io/instance-type` or
     `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
     Node Feature Discovery sees labels.
@@ -70,7 +70,7 @@ class TimeSlicing(Model):
 
     replicas: Annotated[int, Words("shares")]
     """Into how many shares each GPU is divided; at least 2."""
-    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    rename: bool = True
     """Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody mistakes a share for a GPU and
     quotas can tell them apart.
     """
@@ -83,7 +83,7 @@ class Mps(Model):
 
     replicas: Annotated[int, Words("shares")]
     """Into how many shares each GPU is divided: 2 to 48, to 16 below compute capability 7.5."""
-    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    rename: bool = True
     """Publish the shares as `<resource>.shared` (`renameByDefault`)."""
 
 
@@ -102,7 +102,7 @@ class MigTimeSlicing(Model):
     """Into how many shares each MIG device is divided; at least 2. By profile, such as `{1g.10gb: 4, 2g.20gb: 2}`,
     devices of other profiles stay undivided.
     """
-    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    rename: bool = True
     """Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody takes a share for a MIG device."""
     fail_requests_greater_than_one: bool = True
     """Refuse containers that ask for two or more shares: they may be of one device."""
@@ -115,7 +115,7 @@ class Devices(Model):
     """The GPUs' indexes as NVML counts them, from 0, or `all`."""
     instances: Instances | None = None
     """The number of GPU instances of each MIG profile."""
-    enabled: Annotated[bool, AlsoCalled(("mig-enabled",))] = True
+    enabled: bool = True
     """`false` leaves these GPUs whole, with MIG switched off."""
 
 
@@ -272,7 +272,7 @@ class PoolNames(Model):
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
-    gpu: Annotated[GpuModel, Words("GPU model"), AlsoCalled(("gpuModel", "model", "product"))]
+    gpu: Annotated[GpuModel, Words("GPU model")]
     """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`, or the name of a `Gpu` document."""
     nodes: Nodes
     """The pool's nodes."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuplan.compiler.policy import texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, AnyText, Judged, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, MAIN, AnyText, Judged, Words
 from gpuplan.compiler.policy.models.shared import Model, exactly_one
 
 
@@ -31,7 +31,7 @@ class Terms(Model):
 class Rate(Model):
     """The price of nodes for an hour: by GPU or by node."""
 
-    per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
+    per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL, MAIN] = None
     """The price of one GPU of a node for an hour, the rest of the node included, such as `2.50`; or prices by term."""
     per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
     """The price of a whole node for an hour, such as `20.00`; or prices by term."""
@@ -48,13 +48,13 @@ class PricesSpec(Model):
 
     currency: texts.Currency
     """The currency of all prices."""
-    gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102")] = Field(default_factory=dict)
+    gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102"), ESSENTIAL] = Field(default_factory=dict)
     """Prices by GPU model, as pools name it: they hold where neither the pool nor its node type has one."""
-    node_types: Annotated[dict[str, Rate], AnyText("the seller of nodes names their types")] = Field(
+    node_types: Annotated[dict[str, Rate], AnyText("the seller of nodes names their types"), ESSENTIAL] = Field(
         default_factory=dict
     )
     """Prices by node type, such as `p4d.24xlarge`: for pools that have it in `billing.nodeType`, or choose nodes by it
     with `node.kubernetes.io/instance-type` in `nodes.selector`. They come before those of the model.
     """
-    pools: Annotated[dict[str, Rate], Judged("GPU101")] = Field(default_factory=dict)
+    pools: Annotated[dict[str, Rate], Judged("GPU101"), ESSENTIAL] = Field(default_factory=dict)
     """Prices by pool: they come before all others."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from gpuplan.compiler.policy.marks import AlsoCalled, AnyText, Judged
+from gpuplan.compiler.policy.marks import AnyText, Judged
 
 API_VERSION = "gpuplan.dev/v1"
 NVIDIA_CHARTS = "https://helm.ngc.nvidia.com/nvidia"
@@ -64,7 +64,6 @@ Instances = Annotated[
     dict[str, int],
     Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}}),
     Judged("GPU205"),
-    AlsoCalled(("mig-devices", "migDevices", "profiles")),
 ]
 """Counts by MIG profile."""
 

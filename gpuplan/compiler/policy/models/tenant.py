@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Words
 from gpuplan.compiler.policy.models.shared import Amount, Enforcement, Model, Positive, Rank, UnitName, exactly_one
 
 
@@ -20,9 +20,9 @@ class PriorityClassSpec(Model):
     """The priority; higher goes first. At most 1000000000."""
     preemptible: Annotated[bool, ESSENTIAL] = True
     """Whether pods of this class may be evicted for others."""
-    preempts: Annotated[bool, ESSENTIAL, AlsoCalled(("preemptionPolicy",))] = True
+    preempts: Annotated[bool, ESSENTIAL] = True
     """Whether pods of this class may evict others (`preemptionPolicy`)."""
-    default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = False
+    default: Annotated[bool, ESSENTIAL] = False
     """The class of pods that name none (`globalDefault`); at most one."""
     description: texts.Lines = ""
     """The people who should use it, and the work that it is for."""
@@ -55,11 +55,11 @@ class Quota(Model):
     """The unit that the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where there is only
     one.
     """
-    guaranteed: Annotated[Amount, MAIN, AlsoCalled(("min", "minimum", "reserved", "quota", "nominalQuota", "deserved"))]
+    guaranteed: Annotated[Amount, MAIN]
     """The number of units that are the tenant's own; the sum over tenants stays within capacity."""
-    limit: Annotated[Amount | Literal["none"] | None, AlsoCalled(("max", "maximum", "cap", "hard"))] = None
+    limit: Amount | Literal["none"] | None = None
     """The most units that it may use, with borrowed ones. Absent: as many as `guaranteed`; `none`: no bound."""
-    lendable: Annotated[Amount | None, AlsoCalled(("lendingLimit",))] = None
+    lendable: Amount | None = None
     """The number of guaranteed units that others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
     """The division of the cap among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
@@ -259,9 +259,7 @@ class TenantSpec(Model):
     """Its part in what nobody has a guarantee on."""
     protect: Protect = Protect.model_construct()
     """The time for which its workloads are safe from eviction."""
-    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT, AlsoCalled(("groups",))] = Field(
-        default_factory=list
-    )
+    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT] = Field(default_factory=list)
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """Permissions of its pods beyond its quotas."""

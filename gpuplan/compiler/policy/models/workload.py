@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, AlsoCalled, Judged, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Words
 from gpuplan.compiler.policy.models.shared import OF_PROGRAM, Model, Positive, UnitName, exactly_one
 
 Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
@@ -123,15 +123,15 @@ class Autoscaling(Model):
     Prometheus says.
     """
 
-    min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods"), AlsoCalled(("minReplicaCount",))] = 1
+    min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods")] = 1
     """The fewest pods. With 0 the last one goes when there is nothing to do: only by a ScaledObject and a `query`."""
-    max_replicas: Annotated[Positive, Words("most pods"), AlsoCalled(("maxReplicaCount",))]
+    max_replicas: Annotated[Positive, Words("most pods")]
     """The most pods; all of them must fit into the quota."""
     requests_per_second: Positive | None = None
     """The requests per second that one pod can serve."""
     waiting_requests: Positive | None = None
     """The number of requests that may wait for one pod, the length of its queue."""
-    cpu_percent: Annotated[Positive | None, Words("use of CPU"), AlsoCalled(("targetCPUUtilizationPercentage",))] = None
+    cpu_percent: Annotated[Positive | None, Words("use of CPU")] = None
     """The average percentage of the CPU that pods ask for which they use, such as `70`."""
     gpu_percent: Annotated[int | None, Field(ge=1, le=100), Words("use of GPUs")] = None
     """The average percentage of time in which pods use their GPU, such as `80`: the metric
@@ -353,7 +353,7 @@ class TrainingKind(StrEnum):
 class Batch(Model):
     """Work that ends: a Job, whose pods need nothing of one another."""
 
-    pods: Annotated[Positive, MAIN, AlsoCalled(("replicas",))] = 1
+    pods: Annotated[Positive, MAIN] = 1
     """The number of pods that run at once, each once to its end."""
     trials: Positive | None = None
     """The number of pods in all, `pods` of them at once, as for a search of hyperparameters: each finds its number,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction as Ratio
+from math import floor
 from typing import Any, Final
 
 from gpuplan.compiler.admission.arriving import templates
@@ -14,10 +15,12 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.features.live.dump import Dump, Item, grouped, texts_of
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
     ABSENT_FILE,
+    MIG,
     OPERANDS,
     PLUGIN,
     Body,
@@ -29,6 +32,7 @@ from gpuplan.features.live.first_sync.worlds import (
     file_of,
     obstacles,
     shares,
+    strategy_of,
 )
 from gpuplan.features.live.work.pods import is_owned
 
@@ -72,8 +76,8 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     for (namespace, key), cap in sorted(new.items()):
         had = old.get((namespace, key))
         resource = key.removeprefix("requests.")
-        is_met = had is None and "/" in resource and cap >= whole[resource]
-        if namespace not in places or is_met or (had is not None and cap >= had):
+        bounds = [bound for bound in (had, Ratio(whole[resource]) if "/" in resource else None) if bound is not None]
+        if namespace not in places or (bounds and cap >= min(bounds)):
             continue
         item = _quota_with(dump, namespace, key)
         at = item.at / "spec" / "hard" / key if item else places[namespace]
@@ -81,11 +85,11 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         was = "nothing capped it" if had is None else f"it was {_shown(had)}"
         is_unused = had is None and "/" in resource and resource not in used.get(namespace, ())
         severity = Severity.WARNING if is_unused else None
-        shown = _shown(cap)
-        found = report(
-            "cap-falls", at, severity=severity, namespace=namespace, key=key, cap=shown, was=was, field=field
+        less = _shown(cap)
+        finding = report(
+            "cap-falls", at, severity=severity, namespace=namespace, key=key, cap=less, was=was, field=field
         )
-        yield Harm(found)
+        yield Harm(finding)
 
 
 _FIELDS: Final = {"cpu": "cpu", "memory": "memory", "pods": "pods"}
@@ -102,11 +106,12 @@ def _quotas(world: World) -> Amounts:
         for key, value in mapping(spec.get("hard")).items():
             at = identity.namespace, _CANONICAL.get(key, key)
             if (amount := _amount(value)) is not None:
+                amount = Ratio(floor(amount)) if "/" in at[1] else amount
                 found[at] = min(amount, found.get(at, amount))
     return found
 
 
-_CANONICAL: Final = {"cpu": "requests.cpu", "memory": "requests.memory"}
+_CANONICAL: Final = {"cpu": "requests.cpu", "memory": "requests.memory", "count/pods": "pods"}
 
 
 def _quota_with(dump: Dump, namespace: str, key: str) -> Item | None:
@@ -129,14 +134,43 @@ def _shown(amount: Ratio) -> str:
 def _units(seen: Worlds) -> Iterator[Harm]:
     """Yield the nodes that hand out fewer units afterwards, of any resource of NVIDIA's."""
     for resources, nodes in _grouped(
-        (tuple(_fewer(old.units, new.units)), old)
-        for old, new in zip(seen.before.nodes, seen.after.nodes, strict=True)
-        if old.pool is not None
+        (tuple(_fewer(_spelt(seen.before, old), new.units)), old)
+        for index, (old, new) in enumerate(zip(seen.before.nodes, seen.after.nodes, strict=True))
+        if old.pool is not None and not _is_told_the_same(seen, index)
     ):
         for resource, had, has in resources:
             names, pool = listing([node.name for node in nodes]), nodes[0].pool
             at = nodes[0].item.at / "status" / "allocatable" / resource
             yield Harm(report("units-fall", at, resource=resource, had=had, has=has, names=names, pool=pool))
+
+
+def _is_told_the_same(seen: Worlds, index: int) -> bool:
+    """Whether a node is told afterwards what it is told today: what it lacks of that, no sync takes away."""
+    strategies = {strategy_of(world, world.nodes[index]) for world in (seen.before, seen.after)} - {""}
+    return len(strategies) <= 1 and all(_is_read_alike(seen, index, operand) for operand in OPERANDS)
+
+
+def _is_read_alike(seen: Worlds, index: int, operand: Operand) -> bool:
+    """Whether an operand reads the same before and after; where the dump lacks its file, by the label of the node."""
+    is_named = operand is MIG or inside(seen.before.settings, operand.section, "config").get("name")
+    say = _label if is_named and seen.before.config_map(operand) is None else _meaning
+    return say(seen.before, index, operand) == say(seen.after, index, operand)
+
+
+def _label(world: World, index: int, operand: Operand) -> object:
+    return world.nodes[index].labels.get(operand.label, "")
+
+
+def _spelt(world: World, node: Node) -> Mapping[str, int]:
+    """Return what a node hands out; with `single`, MIG devices are GPUs from the next start of the plugin on."""
+    if strategy_of(world, node) != "single":
+        return node.units
+    mig = sum(number for resource, number in node.units.items() if resource.startswith(_MIG))
+    rest = {resource: number for resource, number in node.units.items() if not resource.startswith(_MIG)}
+    return {**rest, GPU_RESOURCE: rest.get(GPU_RESOURCE, 0) + mig} if mig else rest
+
+
+_MIG: Final = "nvidia.com/mig-"
 
 
 def _fewer(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
@@ -172,15 +206,19 @@ def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:
         if here in (old, new) or world.config_map(operand) is None:
             found.append("")
         elif here == ABSENT_FILE:
-            found.append(f"their label names `{world.nodes[index].labels.get(operand.label, '')}`, which no file has")
+            found.append(f"their label names `{_label(world, index, operand)}`, which no file has")
         else:
             found.append("they read a file that divides GPUs in another way")
     return found[0], found[1]
 
 
 def _meaning(world: World, index: int, operand: Operand) -> object:
-    file = file_of(world, world.nodes[index], operand)
-    return file if file == ABSENT_FILE or operand is not PLUGIN else shares(file)
+    node = world.nodes[index]
+    file = file_of(world, node, operand)
+    if file == ABSENT_FILE or operand is not PLUGIN:
+        return file
+    has_mig = any(resource.startswith(_MIG) for resource in node.units)
+    return {name: divided for name, divided in shares(file).items() if name.startswith(_MIG) <= has_mig}
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
@@ -199,7 +237,7 @@ def _queues(dump: Dump, before: World, after: World) -> Iterator[Harm]:
             yield Harm(report("queue-by-default", work.at, item=work, namespace=namespace))
     for kind, amounts in _AMOUNTS.items():
         for item in dump.of_kind(*kind):
-            old, new = (amounts(world.objects[item.identity]) for world in (before, after))
+            old, new = (amounts(world, item) for world in (before, after))
             for what, number in sorted(new.items()):
                 had = old.get(what)
                 if number is not None and what in old and (had is None or number < had):
@@ -228,14 +266,14 @@ def _matched(world: World, flavor: Item) -> list[str]:
     return [node.name for node in world.nodes if matches({"matchLabels": labels}, node.labels) is True]
 
 
-def _cluster_queue(body: Body) -> Mapping[str, Ratio | None]:
+def _cluster_queue(world: World, item: Item) -> Mapping[str, Ratio | None]:
     """Return what a ClusterQueue has of each resource, over its flavors: its own, and with what it may borrow.
 
     Without a cohort it borrows nothing, and without a limit all that the cohort has.
     """
     own: defaultdict[str, Ratio] = defaultdict(Ratio)
     most: dict[str, Ratio | None] = {}
-    spec = inside(body, "spec")
+    spec = inside(world.objects[item.identity], "spec")
     is_alone = not (spec.get("cohort") or spec.get("cohortName"))
     for group in map(mapping, sequence(spec.get("resourceGroups"))):
         for flavor in map(mapping, sequence(group.get("flavors"))):
@@ -248,13 +286,20 @@ def _cluster_queue(body: Body) -> Mapping[str, Ratio | None]:
     return {**own, **most}
 
 
-def _kai_queue(body: Body) -> Mapping[str, Ratio | None]:
-    """Return the quotas and limits of a Queue; -1 bounds nothing (`pkg/apis/scheduling/v2/queue_types.go` of KAI)."""
+def _kai_queue(world: World, item: Item) -> Mapping[str, Ratio | None]:
+    """Return the quotas and limits of a Queue, over those of all node pools that are shown by its name.
+
+    -1 bounds nothing (`pkg/apis/scheduling/v2/queue_types.go` of KAI-Scheduler).
+    """
     found: dict[str, Ratio | None] = {}
-    for resource, value in inside(body, "spec", "resources").items():
-        for field in ("quota", "limit"):
-            amount = _amount(mapping(value).get(field))
-            found[f"`{resource}.{field}`"] = None if amount is None or amount < 0 else amount
+    for identity, body in world.of_kind(item.group, item.kind):
+        if item.name not in (identity.name, inside(body, "spec").get("displayName")):
+            continue
+        for resource, value in inside(body, "spec", "resources").items():
+            for field in ("quota", "limit"):
+                what, amount = f"`{resource}.{field}`", _amount(mapping(value).get(field))
+                there = found.get(what, Ratio(0))
+                found[what] = None if amount is None or amount < 0 or there is None else there + amount
     return found
 
 

@@ -84,7 +84,10 @@ def worlds(plan: Plan, dump: Dump, platform: Platform) -> Worlds:
         over = merged(live.get(identity, {}), body)
         (first if platform.objects[identity].folder == Stage.GPU_OPERATOR.value else rest)[identity] = over
     before = _settings(plan, dump)
-    after = merged(before, {operand.section: helm_values(plan).get(operand.section, {}) for operand in OPERANDS})
+    values = helm_values(plan)
+    after = merged(
+        before, {section: values.get(section, {}) for section in ("mig", *(one.section for one in OPERANDS))}
+    )
     old = tuple(_node(plan, item) for item in dump.of_kind("", "Node"))
     new = tuple(map(_synced, old))
     everything = {**rest, **{key: body for key, body in first.items() if body is not live.get(key)}}
@@ -147,6 +150,13 @@ def file_of(world: World, node: Node, operand: Operand) -> object:
     if name not in data:
         return ABSENT_FILE
     return mapping(next(iter(read_text(text(data[name]))), None))
+
+
+def strategy_of(world: World, node: Node) -> str:
+    """Return how MIG devices of a node are called: the operator says it for all nodes, else the plugin's file."""
+    file = file_of(world, node, PLUGIN)
+    stated = text(inside(world.settings, "mig").get("strategy"))
+    return stated or text(inside(mapping(file), "flags").get("migStrategy"))
 
 
 def shares(file: object) -> Mapping[str, tuple[int, bool]]:

@@ -216,6 +216,22 @@ def test_a_quota_on_gpus_of_nodes_that_are_in_no_pool_is_an_error(tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(("second", "promised"), [(1, 0), (3, 6)])
+def test_nominal_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
+    second: int, promised: int, tmp_path: Path
+) -> None:
+    queues = (a_queue("chat", all={"nvidia.com/gpu": 3}), a_queue("web", all={"nvidia.com/gpu": second}))
+    doors = (a_local_queue("jobs", "chat"), a_local_queue("jobs", "web", "two"))
+    made = imported(tmp_path, GPU_NODE, a_namespace(), a_namespace("two"), a_flavor("all"), *queues, *doors)
+
+    told = [item.finding for item in made.report.diagnostics if item.code == "GPU813" and item.is_error]
+    assert [found.message for found in told] == [
+        f"queues are guaranteed {promised} `nvidia.com/gpu` of pool `all`, which has 4"
+    ] * bool(promised)
+    for found in told:
+        assert found.help.startswith("lower `nominalQuota` of queues by 2 in all and import again")
+
+
 # --- Defaults beside quotas of CPU -------------------------------------------------------------------------------
 
 
@@ -368,10 +384,10 @@ def test_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
 
     told = [item for item in made.report.diagnostics if item.code == "GPU813" and item.is_error]
     assert [item.finding.message for item in told] == [
-        f"Queues are guaranteed {promised} `gpu` of pool `a100-sxm4-40gb`, which has 10"
+        f"queues are guaranteed {promised} `gpu` of pool `a100-sxm4-40gb`, which has 10"
     ] * bool(promised)
     for item in told:
-        assert item.finding.help.startswith("lower `quota` of Queues by 1 in all and import again")
+        assert item.finding.help.startswith("lower `quota` of queues by 1 in all and import again")
 
 
 @pytest.mark.parametrize("shares", [1, 4])

@@ -84,10 +84,8 @@ def a_deployment(gpus: int = 1, **pod: object) -> Body:
 
 
 def sync_of(*objects: Body, policies: str = POOLS) -> FirstSync:
-    bodies = deepcopy([*NODES, *objects])
-    for node in objects:
-        if node["kind"] == "Node":
-            bodies.remove(next(body for body in bodies if body["metadata"]["name"] == node["metadata"]["name"]))
+    given = {body["metadata"]["name"] for body in objects if body["kind"] == "Node"}
+    bodies = deepcopy([*(node for node in NODES if node["metadata"]["name"] not in given), *objects])
     return simulate(a_plan(policies), dump_of(bodies))
 
 
@@ -334,6 +332,28 @@ def test_the_reasons_why_work_loses_a_node_are_told(pod: Body, reason: str) -> N
     ]
 
     assert reason in "\n".join(found.notes)
+
+
+@pytest.mark.parametrize(("annotations", "is_told"), [({"gpu-fraction": "0.5"}, True), ({"team": "x"}, False)])
+def test_pods_with_a_part_of_a_gpu_lose_the_nodes_with_gpus(annotations: Body, is_told: bool) -> None:
+    """A node without GPUs goes on to take the pods that ask for none."""
+    sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+    work = a_deployment(gpus=0, schedulerName="kai-scheduler")
+    work["spec"]["template"]["metadata"]["annotations"] = annotations
+
+    found = [text for text in told(sync_of(a_node("c", 0), work, policies=sharded), Effect.STOPS) if "`work`" in text]
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
+@pytest.mark.parametrize(("gpus", "is_told"), [(4, True), (0, False)])
+def test_a_cap_of_all_that_nodes_hand_out_is_noted(gpus: int, is_told: bool) -> None:
+    nodes = (a_node("a", 0), a_node("b", gpus))
+
+    found = told(sync_of(a_namespace(), *nodes, policies=POOLS + TENANT), Effect.CHANGES)
+
+    message = "namespaces `team` are capped at 4 of `requests.nvidia.com/gpu`, and nothing capped them"
+    assert (message in found) is is_told
 
 
 def test_the_label_of_a_shard_is_to_be_written_with_the_sync_and_not_before() -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import count_kinds
@@ -52,7 +52,8 @@ def simulate(plan: Plan, dump: Dump) -> FirstSync:
     platform = planned(plan, Path())
     found: dict[Effect, list[Diagnostic]] = {effect: [] for effect in Effect}
     for harm in harms(dump, worlds(plan, dump, platform)):
-        found[Effect.STOPS if harm.stops else Effect.TAKES_AWAY].append(harm.diagnostic)
+        milder = Effect.CHANGES if harm.diagnostic.severity is Severity.NOTE else Effect.TAKES_AWAY
+        found[Effect.STOPS if harm.stops else milder].append(harm.diagnostic)
     drifts = [drift for drift in compare_with(plan, dump).synced if drift.differs is not Differs.MISSING]
     absent = tuple(drift for drift in drifts if drift.differs is Differs.NODE and not drift.path)
     changed: dict[Effect, list[Drift]] = {effect: [] for effect in Effect}

@@ -12,7 +12,7 @@ from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
@@ -30,6 +30,7 @@ from gpuplan.features.live.first_sync.worlds import (
     Worlds,
     asked,
     file_of,
+    needed,
     obstacles,
     shares,
     strategy_of,
@@ -73,11 +74,14 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     used = grouped(
         (item.namespace, resource) for item in dump.objects for _, pod in _pods(item) for resource in asked(pod)
     )
+    ample: defaultdict[tuple[str, Ratio], list[str]] = defaultdict(list)
     for (namespace, key), cap in sorted(new.items()):
         had = old.get((namespace, key))
         resource = key.removeprefix("requests.")
         bounds = [bound for bound in (had, Ratio(whole[resource]) if "/" in resource else None) if bound is not None]
         if namespace not in places or (bounds and cap >= min(bounds)):
+            if namespace in places and had is None and whole[resource]:
+                ample[key, cap].append(namespace)
             continue
         item = _quota_with(dump, namespace, key)
         at = item.at / "spec" / "hard" / key if item else places[namespace]
@@ -90,6 +94,9 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
             "cap-falls", at, severity=severity, namespace=namespace, key=key, cap=less, was=was, field=field
         )
         yield Harm(finding)
+    for (key, cap), namespaces in ample.items():
+        names = joined([f"`{name}`" for name in namespaces])
+        yield Harm(report("cap-of-all", places[namespaces[0]], names=names, key=key, cap=_shown(cap)))
 
 
 _FIELDS: Final = {"cpu": "cpu", "memory": "memory", "pods": "pods"}
@@ -320,7 +327,7 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
             )
             lost = [name for name, why in old.items() if not why and new[name]]
             is_left = not all(new.values())
-            if lost and (asked(pod) or not is_left):
+            if lost and (needed(pod, marks) or not is_left):
                 why, names = new[lost[0]], listing(lost)
                 loses = f"runs no longer on {names}" if is_left else "finds no node after the first sync"
                 notes, help_ = [obstacle.said for obstacle in why], why[0].help
@@ -332,11 +339,15 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
 
 
 def _pods(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
-    """Yield the labels and the `spec` of the pods of an object."""
+    """Yield the labels and annotations, and the `spec`, of the pods of an object."""
     if (item.group, item.kind) == ("", "Pod"):
-        yield item.labels, inside(item.body, "spec")
+        yield _marks(item.body), inside(item.body, "spec")
     for _, template in templates(item.body):
-        yield texts_of(inside(template, "metadata", "labels")), mapping(template.get("spec"))
+        yield _marks(template), mapping(template.get("spec"))
+
+
+def _marks(body: Body) -> Mapping[str, str]:
+    return {**texts_of(inside(body, "metadata", "annotations")), **texts_of(inside(body, "metadata", "labels"))}
 
 
 _NO_WORK: Final = ("Revision", "ReplicaSet", "Runtime")

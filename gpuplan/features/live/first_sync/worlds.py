@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import helm_values
+from gpuplan.compiler.backends.workloads.bodies import FRACTION as PART_OF_GPU, GPU_MEMORY
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.manifests.selectors import matches
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Stage
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, SCHEDULER_NAME
 from gpuplan.features.live.drifting.model import Platform
@@ -181,7 +183,8 @@ class Obstacle(NamedTuple):
 
 
 def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obstacle]:
-    """Yield why a node takes no pod of a `spec`: its shard, labels, taints and units; ``marks`` are the pod's labels.
+    """Yield why a node takes no pod of a `spec`: its shard, labels, taints and units; ``marks`` are labels and
+    annotations of the pod.
 
     A shard of KAI-Scheduler has the nodes of its pods' node pool, and one without a name the nodes without
     (`addNodePoolLabel` in `pkg/podgrouper/pod_controller.go` of KAI-Scheduler).
@@ -206,7 +209,7 @@ def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obsta
         if not is_tolerated(tolerations, key, value, effect):
             said = f"`{node.name}` has the taint `{key}={value}:{effect}`, which its pods do not tolerate"
             yield Obstacle(said, _TOLERATE_IT)
-    for resource, number in asked(pod).items():
+    for resource, number in needed(pod, marks).items():
         if (there := node.units.get(resource, 0)) < number:
             said = f"a pod asks for {number} `{resource}`, and `{node.name}` hands out {there or 'none'}"
             yield Obstacle(said, _KEEP_THE_SHARING)
@@ -228,6 +231,12 @@ def _meets(node: Node, term: Mapping[str, Any]) -> bool:
         matches({"matchExpressions": term.get("matchExpressions") or ()}, node.labels) is not False
         and matches(by_name, {"metadata.name": node.name}) is not False
     )
+
+
+def needed(pod: Body, marks: Mapping[str, str]) -> Mapping[str, int]:
+    """Return the units that a node hands out which takes a pod: a part of a GPU needs a GPU."""
+    is_part = not {PART_OF_GPU, GPU_MEMORY}.isdisjoint(marks)
+    return {GPU_RESOURCE: 1, **asked(pod)} if is_part else asked(pod)
 
 
 def asked(pod: Body) -> Mapping[str, int]:

@@ -142,16 +142,17 @@ class Reader:
 
     def _tell_promised(self, parts: Sequence[Mapping[str, Found]]) -> None:
         """Report the units of which tenants without a parent are guaranteed more than the pool has."""
+        leaves = [item for item in self.items.values() if not self._has_queues_below(item)]
         for pool in self.plan.pools:
             for unit in pool.units:
                 found = [held[pool.name][unit.name] for held in parts if unit.name in held.get(pool.name, {})]
-                promised = sum(part.guaranteed for part in found)
-                queues = [queue for queue in self.items.values() if queue.name not in self.parents.values()]
-                if promised > unit.capacity and unit.capacity and queues:
-                    most = max(queues, key=_quota_of)
-                    route, over = ("spec", "resources", "gpu", "quota"), promised - unit.capacity
+                promised, there = sum(part.guaranteed for part in found), unit.capacity
+                if promised > there > 0 and leaves:
+                    most = max(leaves, key=_quota_of)
+                    at = most.at / "spec" / "resources" / "gpu" / "quota"
+                    numbers = {"promised": promised, "there": there, "over": promised - there}
                     self.reports.about(
-                        "quotas-beyond-pool", most, *route, pool=pool, unit=unit, promised=promised, over=over
+                        "quotas-beyond-pool", most, at=at, pool=pool, units=unit.name, field="quota", numbers=numbers
                     )
 
     # --- The tree

@@ -390,16 +390,17 @@ def test_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
         assert item.finding.help.startswith("lower `quota` of queues by 1 in all and import again")
 
 
-@pytest.mark.parametrize("shares", [1, 4])
-def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shares", "has_kai"), [(1, True), (4, True), (4, False)])
+def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, has_kai: bool, tmp_path: Path) -> None:
     node = a_node("l", "l40s", 2)
     node["metadata"]["labels"] |= {"nvidia.com/gpu.replicas": str(shares)}
     node["metadata"]["labels"] |= {"nvidia.com/gpu.sharing-strategy": "time-slicing" if shares > 1 else "none"}
     node["status"]["allocatable"]["nvidia.com/gpu"] = str(2 * shares)
-    made = imported(tmp_path, node, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"))
+    queues = (a_kai_queue("chat", 1, 2), kai_work("chat")) if has_kai else ()
+    made = imported(tmp_path, node, a_namespace(), *queues)
 
     told = [message for message in errors(made) if message.startswith("KAI-Scheduler takes each share")]
-    assert len(told) == (shares > 1)
+    assert len(told) == (shares > 1 and has_kai)
 
 
 def test_the_shard_whose_nodes_get_shards_of_their_own_is_named(tmp_path: Path) -> None:

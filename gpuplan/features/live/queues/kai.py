@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kai import queue_name, weight
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Mig, Plan, Pool
-from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
+from gpuplan.compiler.planning.schedulers.kai import KAI, NODE_POOL_LABEL, QUEUE_LABEL
 from gpuplan.compiler.policy.models import Cap, MigStrategy
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item, grouped
@@ -94,7 +94,7 @@ class Reader:
             unlabelled = pool.name if pool.name in shards else ""
             of_pools[pool.name] = nodes[0].labels.get(NODE_POOL_LABEL, "") if nodes else unlabelled
         self.pools = {shard: [pool for pool in plan.pools if of_pools[pool.name] == shard] for shard in shards}
-        for pool in plan.pools:
+        for pool in plan.pools if plan.scheduler is KAI else ():
             self._tell_uncounted(pool)
         for item in dump.of_kind("kai.scheduler", "SchedulingShard"):
             value = text(inside(item.body, "spec").get("partitionLabelValue"))

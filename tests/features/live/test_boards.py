@@ -41,7 +41,7 @@ def imported(root: Path, *bodies: Body, merges: bool = False) -> Import:
     return adopt({"dump.yaml": yaml.safe_dump_all(bodies).encode()}, root, "lab", merges=merges)
 
 
-def quotas(found: Import) -> list[tuple[str, int]]:
+def quotas(found: Import) -> list[tuple[str, object]]:
     [plan] = found.report.plans
     return [(quota.pool.name, quota.limit) for tenant in plan.tenants for quota in tenant.quotas]
 

@@ -402,7 +402,8 @@ def a_limit_range(namespace: str = "one", kind: str = "Container", **limits: Any
 
 @pytest.mark.parametrize("field", ["default", "defaultRequest"])
 def test_a_limit_range_that_gives_gpus_is_named_with_what_comes_of_it(field: str, tmp_path: Path) -> None:
-    limits = a_limit_range(**{field: {"nvidia.com/gpu": "1"}})
+    given: dict[str, Any] = {field: {"nvidia.com/gpu": "1"}}
+    limits = a_limit_range(**given)
     made = imported(tmp_path, a_node("a"), a_namespace(), a_quota({"requests.nvidia.com/gpu": "4"}), limits)
 
     assert "LimitRanges of `one` give each container `nvidia.com/gpu` that asks for none" in told(made, "warning")

@@ -77,8 +77,8 @@ def a_quota(**hard: object) -> Body:
     )
 
 
-def a_deployment(gpus: int = 1, **pod: object) -> Body:
-    container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+def a_deployment(**pod: object) -> Body:
+    container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container], **pod}}
     return an_object("Deployment", "work", {"template": template}, "team", "apps/v1")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,7 +104,7 @@ def a_dump(seed: int) -> list[Body]:
     ]
 
 
-def config_of(bodies: list[Body]) -> tuple[str, Mapping[str, str]] | None:
+def config_of(bodies: Sequence[Mapping[str, Any]]) -> tuple[str, Mapping[str, str]] | None:
     """The default key and the files of the device plugin, if the operator is told of any."""
     policies = [body for body in bodies if body["kind"] == "ClusterPolicy"]
     told = policies[0]["spec"].get("devicePlugin", {}).get("config") if policies else None

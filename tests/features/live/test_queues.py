@@ -115,7 +115,7 @@ NEVER_WORKED = frozenset(
 )
 OTHERWISE = NEVER_WORKED | {"one-flavor-for-all.yaml", "one-scheduler-for-all.yaml"}
 """Those whose numbers cannot stay."""
-FIXED = {"tas-flavor": "h100-80gb-hbm3"}
+FIXED = {"tas-flavor": "tas-group"}
 """Flavors that cannot be changed since they name a topology, with those that take their place."""
 
 

@@ -20,7 +20,7 @@ from gpuplan.features.live.first_sync.worlds import worlds
 
 
 class Effect(StrEnum):
-    """What a change does, worst first."""
+    """The effect of a change, worst first."""
 
     STOPS = "stops work"
     """Pods that run today do not start again, or the API server refuses a part of the sync."""

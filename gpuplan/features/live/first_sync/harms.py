@@ -198,10 +198,9 @@ def _orders(seen: Worlds) -> Iterator[Harm]:
             if node.pool is not None and all(problems := _between(seen, index, operand))
         )
         for (first, second), nodes in _grouped(found):
-            names, pool = listing([node.name for node in nodes]), nodes[0].pool
+            names, pool, key = listing([node.name for node in nodes]), nodes[0].pool, operand.label
             at = nodes[0].item.at / "metadata" / "labels"
-            label = operand.label
-            yield Harm(report("no-safe-order", at, names=names, pool=pool, label=label, first=first, second=second))
+            yield Harm(report("no-safe-order", at, names=names, pool=pool, key=key, first=first, second=second))
 
 
 def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:

@@ -338,8 +338,9 @@ def test_the_reasons_why_work_loses_a_node_are_told(pod: Body, reason: str) -> N
 def test_pods_with_a_part_of_a_gpu_lose_the_nodes_with_gpus(annotations: Body, is_told: bool) -> None:
     """A node without GPUs goes on to take the pods that ask for none."""
     sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
-    work = a_deployment(gpus=0, schedulerName="kai-scheduler")
+    work = a_deployment(schedulerName="kai-scheduler")
     work["spec"]["template"]["metadata"]["annotations"] = annotations
+    del work["spec"]["template"]["spec"]["containers"][0]["resources"]
 
     found = [text for text in told(sync_of(a_node("c", 0), work, policies=sharded), Effect.STOPS) if "`work`" in text]
 

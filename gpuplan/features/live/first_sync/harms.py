@@ -329,7 +329,7 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
             if lost and (needed(pod, marks) or not is_left):
                 why, names = new[lost[0]], listing(lost)
                 loses = f"runs no longer on {names}" if is_left else "finds no node after the first sync"
-                notes, help_ = [obstacle.said for obstacle in why], why[0].help
+                notes, help_ = [obstacle.reason for obstacle in why], why[0].help
                 found = report(
                     "work-loses-nodes", item.at, notes=notes, item=item, loses=loses, names=names, help=help_
                 )

@@ -178,7 +178,7 @@ def shares(file: object) -> Mapping[str, tuple[int, bool]]:
 class Obstacle(NamedTuple):
     """A reason why a node takes no pod: what is on the node and in the pod, and what helps."""
 
-    said: str
+    reason: str
     help: str
 
 
@@ -195,24 +195,24 @@ def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obsta
         yield Obstacle(f"{has}, and its pods have {f'`{own}`' if own else 'none'}", _NAME_THE_SHARD)
     for key, value in mapping(pod.get("nodeSelector")).items():
         if node.labels.get(key) != value:
-            yield Obstacle(f"its pods select `{key}: {value}`; {_said(node, key)}", _KEEP_THE_LABEL)
+            yield Obstacle(f"its pods select `{key}: {value}`; {_label_of(node, key)}", _KEEP_THE_LABEL)
     required = inside(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     terms = [mapping(term) for term in sequence(required.get("nodeSelectorTerms"))]
     if terms and not any(_meets(node, term) for term in terms):
         parts = (mapping(part) for term in terms for part in sequence(term.get("matchExpressions")))
         keys = dict.fromkeys(text(part.get("key")) for part in parts)
-        has = "; ".join(_said(node, key) for key in keys) or f"`{node.name}` has another name"
+        has = "; ".join(_label_of(node, key) for key in keys) or f"`{node.name}` has another name"
         yield Obstacle(f"the affinity of its pods does not match: {has}", _KEEP_THE_LABEL)
     tolerations = sequence(pod.get("tolerations"))
     for taint in node.taints:
         key, value, effect = (text(taint.get(field)) for field in ("key", "value", "effect"))
         if not is_tolerated(tolerations, key, value, effect):
-            said = f"`{node.name}` has the taint `{key}={value}:{effect}`, which its pods do not tolerate"
-            yield Obstacle(said, _TOLERATE_IT)
+            reason = f"`{node.name}` has the taint `{key}={value}:{effect}`, which its pods do not tolerate"
+            yield Obstacle(reason, _TOLERATE_IT)
     for resource, number in needed(pod, marks).items():
         if (there := node.units.get(resource, 0)) < number:
-            said = f"a pod asks for {number} `{resource}`, and `{node.name}` hands out {there or 'none'}"
-            yield Obstacle(said, _KEEP_THE_SHARING)
+            reason = f"a pod asks for {number} `{resource}`, and `{node.name}` hands out {there or 'none'}"
+            yield Obstacle(reason, _KEEP_THE_SHARING)
 
 
 _NAME_THE_SHARD: Final = "write that label into its pods in one step with the first sync: before it, such pods wait"
@@ -221,7 +221,7 @@ _TOLERATE_IT: Final = "tolerate the taint in its pods before the first sync, or 
 _KEEP_THE_SHARING: Final = "write the sharing of these nodes into the Pool: `gpuplan explain Pool.spec.sharing`"
 
 
-def _said(node: Node, key: str) -> str:
+def _label_of(node: Node, key: str) -> str:
     return f"`{node.name}` has `{key}: {node.labels[key]}`" if key in node.labels else f"`{node.name}` has no `{key}`"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +23,32 @@ def collect(plane: ControlPlane, cache: Path) -> Iterator[tuple[str, bytes]]:
             for group, names in collected.kinds.items()
         }
         if any(kinds.values()):
-            _, *arguments = collected._replace(kinds=kinds).command.partition(" > ")[0].split()
-            yield collected.file, plane.kubectl(*arguments, "--cache-dir", cache).encode()
+            command = collected._replace(kinds=kinds).command.partition(" > ")[0]
+            for inner in _INNER.finditer(command):
+                asked = shlex.split(inner[1])
+                told = plane.kubectl(*asked, "--cache-dir", cache) if _is_there(plane.api, asked[1]) else ""
+                command = command.replace(inner[0], told or _operators(plane.api))
+            _, *arguments = shlex.split(command)
+            if "-n" not in arguments or not arguments[arguments.index("-n") + 1].startswith("-"):
+                yield collected.file, plane.kubectl(*arguments, "--cache-dir", cache).encode()
+
+
+def _operators(api: Api) -> str:
+    """The namespace of the GPU Operator, which writes it into the status of its ClusterPolicy where it runs."""
+    namespaces = ("nvidia-gpu-operator", "gpu-operator")
+    return next((name for name in namespaces if api.find(f"/api/v1/namespaces/{name}")), "")
+
+
+_INNER = re.compile(r'"\$\(kubectl ([^)]*)\)"')
+"""A command within a command, which a shell runs first."""
+
+
+def _is_there(api: Api, resource: str) -> bool:
+    """Whether the cluster has an object of a resource, such as ``clusterpolicies.nvidia.com`` or ``daemonsets``."""
+    name, _, group = resource.partition(".")
+    path = f"/apis/{group}/v1/{name}" if group else f"/apis/apps/v1/{name}"
+    found = api.find(path)
+    return bool(found and found.get("items"))
 
 
 def _is_served(api: Api, group: str, kind: str) -> bool:

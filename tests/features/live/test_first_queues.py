@@ -403,6 +403,27 @@ def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, ha
     assert len(told) == (shares > 1 and has_kai)
 
 
+@pytest.mark.parametrize(("whole", "is_told"), [([0], True), ([], False)])
+def test_whole_gpus_beside_mig_are_an_error_of_a_dump_with_kai(whole: list[int], is_told: bool, tmp_path: Path) -> None:
+    layout = [{"devices": [*range(8)], "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}]
+    if whole:
+        layout = [{"devices": whole, "mig-enabled": False}, {**layout[0], "devices": [*range(1, 8)]}]
+    data = {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": {"own": layout}})}
+    metadata = {"name": "mig-layouts", "namespace": "gpu-operator"}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    node = a_node("m")
+    node["metadata"]["labels"] |= {"nvidia.com/mig.config": "own", "nvidia.com/mig.config.state": "success"}
+    node["metadata"]["labels"] |= {"nvidia.com/mig.strategy": "mixed"}
+    node["status"]["allocatable"] = {
+        "nvidia.com/mig-1g.5gb": str(7 * (8 - len(whole))),
+        "nvidia.com/gpu": str(len(whole)),
+    }
+    made = imported(tmp_path, node, config_map, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"))
+
+    told = [message for message in errors(made) if message.startswith("KAI-Scheduler hands out none of the 1 whole")]
+    assert len(told) == is_told
+
+
 def test_the_shard_whose_nodes_get_shards_of_their_own_is_named(tmp_path: Path) -> None:
     shard = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
     made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"), shard)

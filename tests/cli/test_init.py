@@ -91,6 +91,14 @@ def test_a_wrong_version_or_address_is_told_before_anything_is_written(
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_model_may_be_named_without_its_memory_if_there_is_one_alone(tmp_path: Path) -> None:
+    assert pools_of(a_starter(tmp_path, "--pool=one=2x4xL4"))["one"]["gpu"] == "L4-24GB"
+
+    done = run("init", "other", "--pool=one=2x4xA100", cwd=tmp_path)
+
+    assert (done.code, "did you mean" in done.err, "A100-40GB" in done.err) == (2, True, True)
+
+
 def test_the_attributes_of_others_stay_and_a_line_says_what_to_add(tmp_path: Path) -> None:
     (tmp_path / ".gitattributes").write_text("* text=auto\n")
 

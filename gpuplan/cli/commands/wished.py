@@ -43,7 +43,8 @@ def pools_named(wishes: Sequence[str]) -> Iterator[Draft]:
                 else f"two nodes with eight GPUs each: `--pool {eight}`",
             )
         name, nodes, gpus, model, kind, value = found.groups()
-        gpu = load().get(model)
+        longer = [known for known in load().ids() if known.startswith(f"{model}-")]
+        gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
         counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
         sharing = _sharing(gpu, kind or "exclusive", value or "")
         yield Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})

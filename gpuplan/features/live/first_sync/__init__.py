@@ -77,10 +77,8 @@ def simulate(plan: Plan, dump: Dump) -> FirstSync:
 
 def _is_mark(drift: Drift) -> bool:
     """Whether a difference is an annotation, or a label that gpuplan alone gives and reads."""
-    if drift.path.startswith("metadata.annotations"):
-        return True
-    own = ('metadata.labels["gpuplan.dev/', 'metadata.labels["pod-security.kubernetes.io/warn')
-    return drift.path.startswith(own) and not drift.has_live
+    is_own = drift.path.startswith(_READ_BY_NOBODY_ELSE) and not drift.has_live
+    return is_own or drift.path.startswith("metadata.annotations")
 
 
 _READ_BY_NOBODY_ELSE: Final = tuple(

@@ -104,15 +104,13 @@ def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
         return b"" if sys.stdin is None else _read(sys.stdin.buffer, "stdin", way, is_judged=is_judged)
     refuse_leaving(file)
     with open(file, "rb") as stream:  # noqa: PTH123 - as the user typed it
-        if stream.read(len(_GZIP)) == _GZIP:
+        if stream.peek(len(_GZIP)).startswith(_GZIP):  # a pipe cannot be read again
             return _unpacked(stream, file, way)
-        stream.seek(0)
         return _read(stream, file, way, is_judged=is_judged)
 
 
 def _unpacked(stream: BinaryIO, name: str, way: str) -> bytes:
     """Return the content of a packed file; raise `GpuplanError` if it is damaged, or grows as no list does."""
-    stream.seek(0)
     packed, found = stream.read(LARGEST), bytearray()
     most = min(LARGEST, 2**24 + _LARGEST_RATIO * len(packed))
     try:

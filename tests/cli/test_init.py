@@ -343,7 +343,7 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
     ("pool", "message", "hint"),
     [
         ("a=2x8", "`--pool a=2x8` is not NAME=NODESxGPUSxMODEL[:SHARING]", "`--pool research=2x8xA100-80GB:"),
-        ("A=1x8xT4-16GB", "with a name in lower case", "`--pool research=2x8xA100-80GB:time-slicing=3`"),
+        ("A=1x8xT4-16GB", "with a name in lower case", "1 node with 8 GPUs each: `--pool a=1x8xT4-16GB`"),
         ("a=1x8xA100-80G", "no GPU model `A100-80G` in the catalog", "did you mean `A100-80GB`?"),
         ("a=1x8xT4-16GB:timeslicing=4", "`timeslicing=4` is not a way to share GPUs", "time-slicing=N"),
         ("a=1x8xT4-16GB:mps", "`mps` does not say how many share a GPU", "`mps=4`"),
@@ -451,7 +451,7 @@ def test_nodes_of_a_cloud_are_chosen_by_their_group(tmp_path: Path) -> None:
     [
         ([], "lists no node", "`kubectl get nodes -o json`"),
         (NODES[-1:], "no node shows its GPU model", "--pool research=2x8xA100-80GB"),
-        ([a_node("new-1", "NVIDIA-X900", {})], "which the catalog lacks", "Gpu `x900` would have an error"),
+        ([a_node("new-1", "NVIDIA-X900", {})], "which the catalog lacks", "no node shows its GPU"),
     ],
 )
 def test_nodes_without_a_known_gpu_are_refused(

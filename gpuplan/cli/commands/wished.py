@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.catalog import Gpu, load, parse_profile
 from gpuplan.compiler.planning.node_list import LIST_NODES
 from gpuplan.features.live import clusters
@@ -38,7 +38,7 @@ def pools_named(wishes: Sequence[str]) -> Iterator[Draft]:
             eight = "research=2x8xA100-80GB:time-slicing=3"
             raise GpuplanError(
                 f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
-                f"{near[2]} nodes with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
+                f"{count(int(near[2]), 'node')} with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
                 if near and _POOL.fullmatch(mended)
                 else f"two nodes with eight GPUs each: `--pool {eight}`",
             )

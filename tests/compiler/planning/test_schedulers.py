@@ -58,7 +58,12 @@ def test_the_traits_of_one_scheduler_are_for_its_own_checks_and_back_end(kind: S
         f"compiler/backends/{kind}.py",
     )
     # Readers of dumps know a scheduler by its objects, before there is a plan.
-    readers = ("features/live/priorities.py", "features/live/queues/__init__.py")
+    readers = (
+        "features/live/priorities.py",
+        "features/live/queues/__init__.py",
+        "features/live/queues/kueue.py",
+        "features/live/drifting/foreign.py",
+    )
     # Parameters of admission policies are those of plain Kubernetes where nobody says otherwise.
     allowed = {
         *own,

@@ -210,9 +210,10 @@ def test_a_cluster_that_leaves_the_list_of_a_root_is_told_of(tmp_path: Path) -> 
     remote = "  argocd: {repoURL: https://git.example.com/gpu.git, destination: {name: there}NAMESPACE}\n"
     side = a_side(tmp_path, cluster=remote.replace("NAMESPACE", ""))
     prod = CLUSTER.replace("NAME", "prod")
-    write(side.folder / "overlays/prod/cluster.yaml", prod + remote.replace("NAMESPACE", ""))
+    elsewhere = remote.replace("there", "elsewhere")
+    write(side.folder / "overlays/prod/cluster.yaml", prod + elsewhere.replace("NAMESPACE", ""))
     assert run("build", "-q", cwd=side.folder).code == 0
-    write(side.folder / "overlays/prod/cluster.yaml", prod + remote.replace("NAMESPACE", ", namespace: team"))
+    write(side.folder / "overlays/prod/cluster.yaml", prod + elsewhere.replace("NAMESPACE", ", namespace: team"))
 
     diff = compare_sides(Side(SideKind.OUTPUT, "out", side.folder / "out"), side)
 

@@ -13,7 +13,6 @@ from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms, diff_as_data
 from gpuplan.features.changes.comparing import read_side
 from gpuplan.features.live import importing
-from gpuplan.features.live.drifting import Comparison
 from gpuplan.features.live.drifting.model import planned
 from gpuplan.features.live.drifting.nodes import compare_nodes
 from gpuplan.features.live.drifting.objects import compare
@@ -23,8 +22,6 @@ from gpuplan.terminal.plan_json import plans_as_data
 from gpuplan.terminal.text import PLAIN
 from tests.features.live.round_trip import NODES, is_dumped, nodes_of
 from tests.laws.tracing.policies import Policies
-
-NOTHING_COMPARED = Comparison((), (), (), (), (), 0)
 
 
 class Built:
@@ -79,7 +76,7 @@ class Built:
     @cache  # noqa: B019 - few live, and as long as what they print
     def imported(self, cluster: str) -> Mapping[str, str]:
         """Return the policies that `import` makes of the dump of a cluster, for a platform that has none."""
-        with TemporaryDirectory() as empty, patch.object(importing, "compare_with", lambda *_: NOTHING_COMPARED):
+        with TemporaryDirectory() as empty, patch.object(importing, "simulate", lambda *_: None):
             return importing.adopt(self.dump(cluster), empty, cluster).files
 
 

@@ -12,6 +12,7 @@ from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, t
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.hand_files import HandFiles
 from gpuplan.features.components.checks.asking import GPU, PLACEHOLDER, Spec, asks, judged, pods, quota_specs
 
@@ -205,7 +206,7 @@ def gpu_part_refused(files: HandFiles) -> Iterator[Finding]:
 def _part_faults(annotations: Mapping[str, object], spec: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
     parts = [key for key in (_FRACTION, _MEMORY) if key in annotations]
     containers = (*sequence(spec.get("containers")), *sequence(spec.get("initContainers")))
-    has_whole = any("nvidia.com/gpu" in mapping(value_at(item, ("resources", "limits"))) for item in containers)
+    has_whole = any(GPU_RESOURCE in mapping(value_at(item, ("resources", "limits"))) for item in containers)
     for key in parts if has_whole else parts[1:]:
         beside = "a limit on `nvidia.com/gpu`" if has_whole else f"`{_FRACTION}`"
         yield key, f"stands beside {beside}", "keep one of the two"

@@ -11,6 +11,7 @@ from gpuplan.compiler.base.wording import closest
 from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.checks import scheduler_charts
 from gpuplan.compiler.checks.registry import same_rule
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.hand_files import HandFiles
 
 _API = "config.kueue.x-k8s.io/"
@@ -54,8 +55,8 @@ def uncounted(files: HandFiles) -> Iterator[Finding]:
     for found in _all(files):
         prefixes = sequence(value_at(found.body, ("resources", "excludeResourcePrefixes")))
         for index, prefix in enumerate(map(text, prefixes)):
-            if prefix and (prefix.startswith("nvidia.com/") or "nvidia.com/gpu".startswith(prefix)):
-                name = prefix if len(prefix) > len("nvidia.com/") else "nvidia.com/gpu"
+            if prefix and (prefix.startswith("nvidia.com/") or GPU_RESOURCE.startswith(prefix)):
+                name = prefix if len(prefix) > len("nvidia.com/") else GPU_RESOURCE
                 yield Finding(
                     found.place("resources", "excludeResourcePrefixes", index),
                     f"`{prefix}` in `excludeResourcePrefixes` keeps Kueue from counting `{name}`",

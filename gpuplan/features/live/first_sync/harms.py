@@ -15,7 +15,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
-from gpuplan.compiler.planning.discovered import GPU_RESOURCE
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.features.live.dump import Dump, Item, grouped, texts_of
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
@@ -177,7 +177,7 @@ def _spelt(world: World, node: Node) -> Mapping[str, int]:
     return {**rest, GPU_RESOURCE: rest.get(GPU_RESOURCE, 0) + mig} if mig else rest
 
 
-_MIG: Final = "nvidia.com/mig-"
+_MIG: Final = MIG_RESOURCES
 
 
 def _fewer(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:

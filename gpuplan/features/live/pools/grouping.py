@@ -14,6 +14,7 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.discovered import (
     COUNT_LABEL,
+    INSTANCE_TYPE_LABEL,
     NODE_POOL_LABELS,
     PRODUCT_LABEL,
     bare_product,
@@ -111,7 +112,7 @@ def selector_of(machine: Machine) -> dict[str, str]:
 
 
 _TELLING: Final = (
-    "node.kubernetes.io/instance-type",
+    INSTANCE_TYPE_LABEL,
     *NODE_POOL_LABELS,
     PRODUCT_LABEL,
     DEVICE_PLUGIN_CONFIG_LABEL,

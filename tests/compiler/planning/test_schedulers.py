@@ -62,6 +62,7 @@ def test_the_traits_of_one_scheduler_are_for_its_own_checks_and_back_end(kind: S
         "features/live/priorities.py",
         "features/live/queues/__init__.py",
         "features/live/queues/kueue.py",
+        "features/live/queues/kai.py",
         "features/live/drifting/foreign.py",
     )
     # Parameters of admission policies are those of plain Kubernetes where nobody says otherwise.

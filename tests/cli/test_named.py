@@ -143,7 +143,9 @@ def test_links_within_the_repository_and_links_of_the_users_are_read(root: Path)
     (root.parent / "link.yaml").symlink_to("mine.yaml")
 
     for place in ("list.yaml", "../link.yaml"):
-        assert run("check", place, cwd=root).code == 0, place
+        done = run("check", place, cwd=root)
+
+        assert (done.code, "note[GPU801]" in done.out, "1 note in 1 file" in done.err) == (0, True, True), place
 
 
 def test_definitions_are_not_read_through_links_out_of_their_folder(root: Path) -> None:

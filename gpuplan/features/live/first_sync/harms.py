@@ -16,6 +16,7 @@ from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.features.live.dump import Dump, Item, grouped, texts_of
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
@@ -25,6 +26,7 @@ from gpuplan.features.live.first_sync.worlds import (
     PLUGIN,
     Body,
     Node,
+    Obstacle,
     Operand,
     World,
     Worlds,
@@ -172,12 +174,9 @@ def _spelt(world: World, node: Node) -> Mapping[str, int]:
     """Return what a node hands out; with `single`, MIG devices are GPUs from the next start of the plugin on."""
     if strategy_of(world, node) != "single":
         return node.units
-    mig = sum(number for resource, number in node.units.items() if resource.startswith(_MIG))
-    rest = {resource: number for resource, number in node.units.items() if not resource.startswith(_MIG)}
+    mig = sum(number for resource, number in node.units.items() if resource.startswith(MIG_RESOURCES))
+    rest = {resource: number for resource, number in node.units.items() if not resource.startswith(MIG_RESOURCES)}
     return {**rest, GPU_RESOURCE: rest.get(GPU_RESOURCE, 0) + mig} if mig else rest
-
-
-_MIG: Final = MIG_RESOURCES
 
 
 def _fewer(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
@@ -223,8 +222,8 @@ def _meaning(world: World, index: int, operand: Operand) -> object:
     file = file_of(world, node, operand)
     if file == ABSENT_FILE or operand is not PLUGIN:
         return file
-    has_mig = any(resource.startswith(_MIG) for resource in node.units)
-    return {name: divided for name, divided in shares(file).items() if name.startswith(_MIG) <= has_mig}
+    has_mig = any(resource.startswith(MIG_RESOURCES) for resource in node.units)
+    return {name: divided for name, divided in shares(file).items() if name.startswith(MIG_RESOURCES) <= has_mig}
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
@@ -317,17 +316,17 @@ _AMOUNTS: Final = {(_KUEUE, "ClusterQueue"): _cluster_queue, ("scheduling.run.ai
 
 def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     """Yield the work that has fewer nodes to run on afterwards, or none."""
+    known: dict[str, _Moved] = {}  # most pods of a cluster are placed alike
     for item in dump.objects:
         if not item.namespace or is_owned(item) or item.kind.endswith(_NO_WORK):
             continue
         for marks, pod in _pods(item):
-            old, new = (
-                {node.name: tuple(obstacles(node, pod, marks)) for node in world.nodes} for world in (before, after)
-            )
-            lost = [name for name, why in old.items() if not why and new[name]]
-            is_left = not all(new.values())
+            key = repr([*(pod.get(field) for field in _PLACED_BY), needed(pod, marks), marks.get(NODE_POOL_LABEL)])
+            if key not in known:
+                known[key] = _moved(before, after, pod, marks)
+            lost, why, is_left = known[key]
             if lost and (needed(pod, marks) or not is_left):
-                why, names = new[lost[0]], listing(lost)
+                names = listing(lost)
                 loses = f"runs no longer on {names}" if is_left else "finds no node after the first sync"
                 notes, help_ = [obstacle.reason for obstacle in why], why[0].help
                 found = report(
@@ -335,6 +334,26 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
                 )
                 yield Harm(found, stops=not is_left)
                 break
+
+
+_PLACED_BY: Final = ("schedulerName", "nodeSelector", "affinity", "tolerations")
+
+
+class _Moved(NamedTuple):
+    """The nodes that pods lose, why they lose the first, and whether any node is left."""
+
+    lost: tuple[str, ...]
+    why: tuple[Obstacle, ...]
+    is_left: bool
+
+
+def _moved(before: World, after: World, pod: Body, marks: Mapping[str, str]) -> _Moved:
+    lost: dict[str, tuple[Obstacle, ...]] = {}
+    for old, new in zip(before.nodes, after.nodes, strict=True):
+        if new is not old and (why := tuple(obstacles(new, pod, marks))) and not any(obstacles(old, pod, marks)):
+            lost[new.name] = why
+    is_left = bool(lost) and any(not any(obstacles(node, pod, marks)) for node in after.nodes)
+    return _Moved(tuple(lost), next(iter(lost.values()), ()), is_left)
 
 
 def _pods(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import helm_values
@@ -60,12 +61,19 @@ class World(Value, eq=False):
     def of_kind(self, group: str, kind: str) -> Iterator[tuple[Identity, Body]]:
         return ((key, body) for key, body in self.objects.items() if (key.group, key.kind) == (group, kind))
 
-    def config_map(self, operand: Operand) -> Mapping[str, Any] | None:
-        """Return the data of the ConfigMap that an operand reads; None if the dump lacks it."""
-        name = text(inside(self.settings, operand.section, "config").get("name"))
-        found = (body for key, body in self.of_kind("", "ConfigMap") if key.name == name)
-        data = next(found, None)
-        return None if data is None else inside(data, "data")
+    def config_map(self, operand: Operand) -> Mapping[str, object] | None:
+        """Return the data of the ConfigMap that an operand reads, each file read; None if the dump lacks it."""
+        return self._config_maps[operand]
+
+    @cached_property
+    def _config_maps(self) -> Mapping[Operand, Mapping[str, object] | None]:
+        found: dict[Operand, Mapping[str, object] | None] = {}
+        for operand in OPERANDS:
+            name = text(inside(self.settings, operand.section, "config").get("name"))
+            bodies = (body for key, body in self.of_kind("", "ConfigMap") if key.name == name)
+            data = next((inside(body, "data") for body in bodies), None)
+            found[operand] = data and {key: next(iter(read_text(text(file))), None) for key, file in data.items()}
+        return found
 
 
 class Worlds(NamedTuple):
@@ -147,11 +155,10 @@ def file_of(world: World, node: Node, operand: Operand) -> object:
     if data is None or not name:
         return None
     if operand is MIG:
-        entries = inside(mapping(next(iter(read_text(text(data.get("config.yaml")))), None)), "mig-configs")
-        return entries.get(name, ABSENT_FILE)
+        return inside(mapping(data.get("config.yaml")), "mig-configs").get(name, ABSENT_FILE)
     if name not in data:
         return ABSENT_FILE
-    return mapping(next(iter(read_text(text(data[name]))), None))
+    return mapping(data[name])
 
 
 def strategy_of(world: World, node: Node) -> str:

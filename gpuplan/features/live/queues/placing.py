@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from gpuplan.compiler.backends.workloads.pods import REQUIRED
@@ -38,11 +39,17 @@ class Placing:
         self._pool_of = {node.name: pool.name for pool in plan.pools for node in matching.nodes_of(pool)}
         self._nodes = dump.of_kind("", "Node")
         self._known = {unit.resource for pool in plan.pools for unit in pool.units}
-        self.by_namespace: dict[str, list[Asking]] = {}
-        for work in dump.objects if self._nodes else ():
+        self._fitting: dict[str, list[Item]] = {}
+        """The nodes that take pods, by what places them: most pods of a cluster are placed alike."""
+
+    @cached_property
+    def by_namespace(self) -> Mapping[str, list[Asking]]:
+        found: dict[str, list[Asking]] = {}
+        for work in self.dump.objects if self._nodes else ():
             phase = text(inside(work.body, "status").get("phase"))
             if work.namespace and phase not in ("Succeeded", "Failed"):
-                self.by_namespace.setdefault(work.namespace, []).extend(self._asking(work))
+                found.setdefault(work.namespace, []).extend(self._asking(work))
+        return found
 
     def units_by_pool(self, namespace: str, resource: str) -> Mapping[str, int]:
         """Return how many units of a resource work of a namespace asks for that runs in one pool alone."""
@@ -62,12 +69,19 @@ class Placing:
                 for resource, amount in {**requests, **limits}.items():
                     asked[resource] += units_in(amount) if resource in self._known or _GPU.match(resource) else 0
             for resource, units in asked.items():
-                nodes = [node for node in self._nodes if units and publishes(node, resource) and _fits(pods, node)]
+                nodes = self._nodes_for(pods, resource) if units else ()
                 pools = dict.fromkeys(self._pool_of[node.name] for node in nodes if node.name in self._pool_of)
                 if nodes:
                     yield Asking(work, resource, max(number, 1) * units, tuple(pools), None if pools else nodes[0])
 
+    def _nodes_for(self, pods: Mapping[str, object], resource: str) -> Sequence[Item]:
+        key = repr([resource, *(pods.get(field) for field in _PLACED_BY)])
+        if key not in self._fitting:
+            self._fitting[key] = [node for node in self._nodes if publishes(node, resource) and _fits(pods, node)]
+        return self._fitting[key]
 
+
+_PLACED_BY: Final = ("nodeName", "nodeSelector", "affinity", "tolerations")
 _NUMBERS: Final = ("replicas", "parallelism")
 _GPU: Final = regex(r"nvidia\.com/(gpu|mig-)")
 

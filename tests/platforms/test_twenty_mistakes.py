@@ -28,6 +28,7 @@ EXPECTED = [
     ("policies/pools.yaml", 54, 19, "GPU101"),  # an unknown layout
     ("policies/tenants.yaml", 3, 18, "GPU501"),  # a reserved name
     ("policies/tenants.yaml", 9, 15, "GPU500"),  # a priority out of range
+    ("policies/tenants.yaml", 18, 32, "GPU400"),  # more guaranteed than there is
     ("policies/tenants.yaml", 19, 41, "GPU402"),  # a limit below the guarantee
     ("policies/tenants.yaml", 20, 25, "GPU103"),  # a unit that the pool does not hand out
     ("policies/tenants.yaml", 26, 16, "GPU407"),  # a namespace in two tenants

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,8 +12,6 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.policy.models import KINDS, Policy
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from gpuplan.compiler.documents import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -133,16 +131,12 @@ def _read_wrong(document: Document, model: type[M], error: ValidationError) -> R
     return said, (*found, *describe(document, model, problems)), left_out
 
 
-def _without(
-    model: type[M], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]
-) -> tuple[M | None, frozenset[Path]]:
+def _without(model: type[M], data: Mapping[str, Any], problems: Iterable[Path]) -> tuple[M | None, frozenset[Path]]:
     """The policy without the wrong values, if it still says what it is about, and what was left out."""
     from gpuplan.compiler.policy.fields import fields_along
     from gpuplan.compiler.policy.marks import Essential, find_mark
 
     wrong = frozenset(_item_around(model, place) for place in problems)
-    if any(problem["type"] == "extra_forbidden" for problem in problems.values()):
-        return None, wrong  # nobody knows what the document says
     if any(find_mark(field, Essential) for place in wrong for field in fields_along(model, place)):
         return None, wrong
     try:

@@ -161,13 +161,3 @@ def test_a_field_that_is_missing_since_it_is_miswritten_is_one_mistake(fields: s
 
     assert own
     assert all(expected in item.help for item in own)
-
-
-def test_no_policy_is_made_of_a_document_with_an_unknown_field() -> None:
-    """What follows from the field, such as a tenant without namespaces, is no mistake of its own."""
-    text = "apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: a}\nspec: {namespace: a}\n"
-    (document,), _ = read_text("policies/a.yaml", text)
-
-    assert parse(document).policy is None
-    (document,), _ = read_text("policies/a.yaml", text.replace("namespace: a", "namespaces: [a]"))
-    assert parse(document).policy is not None

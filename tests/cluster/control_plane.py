@@ -82,10 +82,14 @@ class ControlPlane:
 
     def kubectl(self, *arguments: str | Path, stdin: str = "") -> str:
         """What kubectl prints; its own complaint where it fails."""
-        command = [program(f"kubernetes-{self.minor}", "kubectl"), "--kubeconfig", self.kubeconfig, *arguments]
-        result = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        result = self.ask_kubectl(*arguments, stdin=stdin)
         assert result.returncode == 0, f"kubectl {' '.join(map(str, arguments))}: {result.stdout}{result.stderr}"
         return result.stdout
+
+    def ask_kubectl(self, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """How kubectl ends, which may be with an error."""
+        command = [program(f"kubernetes-{self.minor}", "kubectl"), "--kubeconfig", self.kubeconfig, *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
     def assert_running(self) -> None:
         ended = [process.tail() for process in self.processes if not process.is_running]

@@ -25,9 +25,9 @@ def collect(plane: ControlPlane, cache: Path) -> Iterator[tuple[str, bytes]]:
         if any(kinds.values()):
             command = collected._replace(kinds=kinds).command.partition(" > ")[0]
             for inner in _INNER.finditer(command):
-                asked = shlex.split(inner[1])
-                told = plane.kubectl(*asked, "--cache-dir", cache) if _is_there(plane.api, asked[1]) else ""
-                command = command.replace(inner[0], told or _operators(plane.api))
+                # A shell goes on with nothing where kubectl fails: no such kind, or no object of it.
+                told = plane.ask_kubectl(*shlex.split(inner[1]), "--cache-dir", cache)
+                command = command.replace(inner[0], told.stdout or _operators(plane.api))
             _, *arguments = shlex.split(command)
             if "-n" not in arguments or not arguments[arguments.index("-n") + 1].startswith("-"):
                 yield collected.file, plane.kubectl(*arguments, "--cache-dir", cache).encode()
@@ -41,14 +41,6 @@ def _operators(api: Api) -> str:
 
 _INNER = re.compile(r'"\$\(kubectl ([^)]*)\)"')
 """A command within a command, which a shell runs first."""
-
-
-def _is_there(api: Api, resource: str) -> bool:
-    """Whether the cluster has an object of a resource, such as ``clusterpolicies.nvidia.com`` or ``daemonsets``."""
-    name, _, group = resource.partition(".")
-    path = f"/apis/{group}/v1/{name}" if group else f"/apis/apps/v1/{name}"
-    found = api.find(path)
-    return bool(found and found.get("items"))
 
 
 def _is_served(api: Api, group: str, kind: str) -> bool:

@@ -344,6 +344,19 @@ def test_a_quota_goes_to_the_pool_that_work_of_the_queue_selects(tmp_path: Path)
     assert quotas == {"a100": 0, "l40s": 1}
 
 
+@pytest.mark.parametrize(("asks", "quotas"), [(4, {"a100": 1, "l40s": 0}), (2, {"a100": 0.8, "l40s": 0.2})])
+def test_a_quota_goes_to_the_pool_whose_nodes_are_large_enough(
+    asks: int, quotas: dict[str, float], tmp_path: Path
+) -> None:
+    work = kai_work("chat")
+    work["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = asks
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 5, 5), work)
+
+    assert errors(made) == []
+    found = {pool: resources["gpu"]["quota"] for pool, resources in kai_queues(tmp_path, "chat").items()}
+    assert found == {pool: part * 5 for pool, part in quotas.items()}
+
+
 def test_cpu_is_divided_as_the_gpus_are_and_its_limit_is_not(tmp_path: Path) -> None:
     cpu = {"quota": 100_000, "limit": 200_000, "overQuotaWeight": 1}
     made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 5, 5, cpu=cpu), kai_work("chat"))

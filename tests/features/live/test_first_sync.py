@@ -286,6 +286,43 @@ def test_pods_that_do_not_tolerate_a_new_taint_have_fewer_nodes() -> None:
     assert [text for text in told(sync_of(tolerant, policies=tainted)) if "Deployment" in text] == []
 
 
+@pytest.mark.parametrize(
+    ("key", "ran_there"),
+    [
+        ("node.kubernetes.io/unschedulable", True),
+        ("karpenter.sh/disrupted", True),
+        ("nvidia.com/gpu", True),
+        ("nvidia.com/gpu.memory", False),
+        ("team", False),
+    ],
+)
+def test_taints_that_pass_or_that_the_api_server_tolerates_keep_no_pod_off(key: str, *, ran_there: bool) -> None:
+    was = a_node("b", 4, **{"kubernetes.io/arch": "amd64"})
+    was["spec"]["taints"] = [{"key": key, "effect": "NoSchedule"}]
+    tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: new, value: x, effect: NoSchedule}]")
+    work = a_deployment(nodeSelector={"kubernetes.io/arch": "amd64"})
+
+    found = told(sync_of(was, work, policies=tainted), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * ran_there
+
+
+@pytest.mark.parametrize(("effect", "node", "is_told"), [("NoExecute", "b", True), ("NoSchedule", "b", False)])
+def test_pods_that_name_their_node_pass_by_the_scheduler(effect: str, node: str, *, is_told: bool) -> None:
+    tainted = POOLS.replace("names: [b]}", f"names: [b]}}\n  taints: [{{key: new, value: x, effect: {effect}}}]")
+
+    found = told(sync_of(a_deployment(nodeName=node), policies=tainted), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
+def test_a_pod_is_put_anew_where_it_is_made_again() -> None:
+    tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: new, value: x, effect: NoSchedule}]")
+    pod = an_object("Pod", "work", {"nodeName": "b", **a_deployment()["spec"]["template"]["spec"]}, "team")
+
+    assert "Pod `work` in namespace `team` runs no longer on `b`" in told(sync_of(pod, policies=tainted))
+
+
 def test_pods_of_kai_that_name_no_node_pool_find_no_node_of_a_shard() -> None:
     sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
     work = a_deployment(schedulerName="kai-scheduler")

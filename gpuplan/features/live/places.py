@@ -142,7 +142,7 @@ def asked(pod: Body) -> Mapping[str, int]:
 def pods_of(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
     """Yield the labels and annotations, and the `spec`, of the pods of an object."""
     for route, pod in parts_with(item.body, "containers"):
-        metadata = inside(value_at(item.body, route[:-1]), "metadata")
+        metadata = inside(mapping(value_at(item.body, route[:-1])), "metadata")
         yield {**texts_of(inside(metadata, "annotations")), **texts_of(inside(metadata, "labels"))}, pod
 
 

@@ -9,10 +9,11 @@ from gpuplan.compiler.backends.workloads.bodies import FRACTION as PART_OF_GPU, 
 from gpuplan.compiler.backends.workloads.pods import REQUIRED
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog.operators import is_tolerated
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, PASSING_TAINTS
-from gpuplan.compiler.planning.plan import Pool
+from gpuplan.compiler.planning.plan import POOL_LABEL, Pool, Stage
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, SCHEDULER_NAME
 from gpuplan.features.live.dump import Item, texts_of, units_in
 
@@ -82,17 +83,17 @@ def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obsta
     shard, own = node.labels.get(NODE_POOL_LABEL, ""), marks.get(NODE_POOL_LABEL, "")
     if pod.get("schedulerName") == SCHEDULER_NAME and shard != own and not named:
         has = f"`{node.name}` has the label `{NODE_POOL_LABEL}: {shard}`" if shard else f"`{node.name}` is in no shard"
-        yield Obstacle(f"{has}, and its pods have {f'`{own}`' if own else 'none'}", _NAME_THE_SHARD)
+        yield Obstacle(f"{has}, and its pods have {f'`{own}`' if own else 'none'}", _name_the_shard(node.pool))
     for key, value in mapping(pod.get("nodeSelector")).items():
         if node.labels.get(key) != value:
-            yield Obstacle(f"its pods select `{key}: {value}`; {_label_of(node, key)}", _KEEP_THE_LABEL)
+            yield Obstacle(f"its pods select `{key}: {value}`; {_label_of(node, key)}", _select_otherwise(node.pool))
     required = value_at(pod, ("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms"))
     terms = [*map(mapping, sequence(required))]
     if terms and not any(_meets(node, term) for term in terms):
         parts = (mapping(part) for term in terms for part in sequence(term.get("matchExpressions")))
         keys = dict.fromkeys(text(part.get("key")) for part in parts)
         has = "; ".join(_label_of(node, key) for key in keys) or f"`{node.name}` has another name"
-        yield Obstacle(f"the affinity of its pods does not match: {has}", _KEEP_THE_LABEL)
+        yield Obstacle(f"the affinity of its pods does not match: {has}", _select_otherwise(node.pool))
     tolerations = sequence(pod.get("tolerations"))
     for taint in node.taints:
         key, value, effect = (text(taint.get(field)) for field in ("key", "value", "effect"))
@@ -105,8 +106,30 @@ def obstacles(node: Node, pod: Body, marks: Mapping[str, str]) -> Iterator[Obsta
             yield Obstacle(reason, _KEEP_THE_SHARING)
 
 
-_NAME_THE_SHARD: Final = "write that label into its pods in one step with the first sync: before it, such pods wait"
-_KEEP_THE_LABEL: Final = "keep the label that it selects, or change its pods first: select `gpuplan.dev/pool`"
+def _name_the_shard(pool: Pool | None) -> str:
+    """Say when pods can have the label: each shard sees only the nodes and Queues with its label, or with none.
+
+    (`GetLabelSelector` in `pkg/scheduler/conf/scheduler_conf.go` of KAI-Scheduler.) Pods that run stay where they are.
+    """
+    if pool is None:
+        return ""
+    folders = " and ".join(f"`{stage.value}/{pool.name}`" for stage in (Stage.QUEUES, Stage.PARTITIONS))
+    return (
+        f"sync {folders} last, and write `{NODE_POOL_LABEL}: {pool.name}` with the queue there into the labels of its "
+        "pod template right after: until that, the shard that it is in has the nodes; new pods with the label wait"
+    )
+
+
+def _select_otherwise(pool: Pool | None) -> str:
+    """Name labels that the nodes have before and after a sync, or the sync that brings one."""
+    if pool is None:
+        return ""
+    if kept := [f"`{key}: {value}`" for key, value in pool.nodes.selector.items() if key not in pool.labels]:
+        return f"select {joined(kept)} in its pods first, which the nodes have before and after the sync"
+    label, folder = f"{POOL_LABEL}: {pool.name}", f"{Stage.PARTITIONS.value}/{pool.name}"
+    return f"keep the label that it selects, or select `{label}` right after the sync of `{folder}`, which brings it"
+
+
 _TOLERATE_IT: Final = "tolerate the taint in its pods before the first sync, or remove it from `taints` of the Pool"
 _KEEP_THE_SHARING: Final = "write the sharing of these nodes into the Pool: `gpuplan explain Pool.spec.sharing`"
 

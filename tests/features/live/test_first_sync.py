@@ -394,14 +394,37 @@ def test_a_cap_of_all_that_nodes_hand_out_is_noted(gpus: int, is_told: bool) -> 
     assert (message in found) is is_told
 
 
-def test_the_label_of_a_shard_is_to_be_written_with_the_sync_and_not_before() -> None:
-    """A shard without a name takes pods without the label alone."""
+def test_the_label_of_a_shard_is_to_be_written_right_after_the_two_folders_of_its_pool() -> None:
+    """A shard without a name takes pods without the label alone, and has the nodes and Queues without it."""
     sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
     sync = sync_of(a_deployment(schedulerName="kai-scheduler"), policies=sharded)
 
     [found] = [item.shown for item in sync.found[Effect.STOPS] if "Deployment" in item.shown.message]
 
-    assert found.help == "write that label into its pods in one step with the first sync: before it, such pods wait"
+    assert found.help.startswith(
+        "sync `queues/shared` and `partitions/shared` last, and write `kai.scheduler/node-pool: shared`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels", "help_"),
+    [
+        ("selector: {zone: x}", {"zone": "x"}, "select `zone: x` in its pods first"),
+        ("names: [b]", {"zone": "x"}, "or select `gpuplan.dev/pool: whole` right after the sync of `partitions/whole`"),
+    ],
+    ids=["labels-that-stay", "names-alone"],
+)
+def test_no_selector_is_advised_that_no_node_has_yet(nodes: str, labels: dict[str, str], help_: str) -> None:
+    was = a_node("b", 4, **{MIG_CONFIG: "old"}, **labels)
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        f"A100-80GB\n  nodes: {{count: 1, gpusPerNode: 4, {nodes}}}",
+    )
+    sync = sync_of(was, a_deployment(nodeSelector={MIG_CONFIG: "old"}), policies=mig)
+
+    [found] = [item.shown for item in sync.found[Effect.STOPS] if "Deployment" in item.shown.message]
+
+    assert help_ in found.help
 
 
 @pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kueue.x-k8s.io/queue-name": "own"}, False)])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.features.live.drifting.model import planned
 from gpuplan.features.live.first_sync import Effect, FirstSync, simulate
 from tests.features.live.dumps import dump_of
 from tests.plans import a_plan
@@ -247,6 +249,22 @@ def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_t
     found = [text for text in told(sync_of(flavor, policies=QUEUED)) if "no longer matches" in text]
 
     assert found == ["ResourceFlavor `whole` no longer matches `a`"] * is_told
+
+
+def test_no_sync_touches_what_runai_has() -> None:
+    """gpuplan writes requests to Run:ai's control plane, which nothing applies: Run:ai alone writes these objects."""
+    plan = a_plan(QUEUED.replace("kind: kueue, version: v0.17.0, install: external", "kind: runai"))
+    theirs = [
+        an_object(kind, name, {"resources": {"gpu": {"quota": 99, "limit": 99}}}, api=api)
+        for api in ("run.ai/v2", "kai.resources/v1alpha1", "scheduling.run.ai/v2")
+        for kind in ("Project", "Department", "NodePool", "Queue")
+        for name in ("team", "whole")
+    ]
+
+    groups = {identity.group for identity in planned(plan, Path()).objects}
+    assert {group for group in groups if group.endswith(("run.ai", "kai.resources", "kai.scheduler"))} == set()
+    alone, beside = (simulate(plan, dump_of(deepcopy([*NODES, *bodies]))) for bodies in ([], theirs))
+    assert (beside.found, beside.changed, beside.added) == (alone.found, alone.changed, alone.added)
 
 
 # --- Places for pods ---------------------------------------------------------------------------------------------

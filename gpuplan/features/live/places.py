@@ -114,10 +114,8 @@ def _name_the_shard(pool: Pool | None) -> str:
     if pool is None:
         return ""
     folders = " and ".join(f"`{stage.value}/{pool.name}`" for stage in (Stage.QUEUES, Stage.PARTITIONS))
-    return (
-        f"sync {folders} last, and write `{NODE_POOL_LABEL}: {pool.name}` with the queue there into the labels of its "
-        "pod template right after: until that, the shard that it is in has the nodes; new pods with the label wait"
-    )
+    label = f"{NODE_POOL_LABEL}: {pool.name}"
+    return f"sync {folders} last, and write `{label}` with the queue there into the labels of its pods right after"
 
 
 def _select_otherwise(pool: Pool | None) -> str:

@@ -35,7 +35,7 @@ class Node(NamedTuple):
         return self.item.name
 
 
-def node_of(item: Item, pool: Pool | None = None) -> Node:
+def node_of(live: Item, pool: Pool | None = None) -> Node:
     """Return a node as the dump shows it, with the taints that keep pods off.
 
     Some taints come and go with the state of a node. One with the name of a resource is tolerated: where a node group
@@ -43,7 +43,7 @@ def node_of(item: Item, pool: Pool | None = None) -> Node:
     (`plugin/pkg/admission/extendedresourcetoleration/admission.go` of kubernetes/kubernetes). A resource whose devices
     are all unhealthy now is in `capacity` alone.
     """
-    allocatable, capacity = (inside(item.body, "status", field) for field in ("allocatable", "capacity"))
+    allocatable, capacity = (inside(live.body, "status", field) for field in ("allocatable", "capacity"))
     units = {
         key: units_in(allocatable.get(key)) or units_in(capacity.get(key))
         for key in {**capacity, **allocatable}
@@ -51,14 +51,14 @@ def node_of(item: Item, pool: Pool | None = None) -> Node:
     }
     lasting = [
         taint
-        for taint in taints_of(item)
+        for taint in taints_of(live)
         if not (key := text(taint.get("key"))).startswith(PASSING_TAINTS) and not units.get(key)
     ]
-    return Node(item, texts_of(item.labels), lasting, units, pool)
+    return Node(live, texts_of(live.labels), lasting, units, pool)
 
 
-def taints_of(item: Item) -> Sequence[Body]:
-    return [*map(mapping, sequence(inside(item.body, "spec").get("taints")))]
+def taints_of(live: Item) -> Sequence[Body]:
+    return [*map(mapping, sequence(inside(live.body, "spec").get("taints")))]
 
 
 class Obstacle(NamedTuple):
@@ -160,10 +160,10 @@ def asked(pod: Body) -> Mapping[str, int]:
     return {resource: number for resource, number in found.items() if number}
 
 
-def pods_of(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
+def pods_of(work: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
     """Yield the labels and annotations, and the `spec`, of the pods of an object."""
-    for route, pod in parts_with(item.body, "containers"):
-        metadata = inside(mapping(value_at(item.body, route[:-1])), "metadata")
+    for route, pod in parts_with(work.body, "containers"):
+        metadata = inside(mapping(value_at(work.body, route[:-1])), "metadata")
         yield {**texts_of(inside(metadata, "annotations")), **texts_of(inside(metadata, "labels"))}, pod
 
 

@@ -112,17 +112,15 @@ class Reader:
         below: dict[str, Mapping[str, Found]] = {}
         for tenant in reversed(order):
             parts = [below[child] for child in children.get(tenant, ())]
-            found: dict[str, dict[str, UnitBounds]] = {}
+            within: dict[str, dict[str, UnitBounds]] = {}
             for part in parts:
                 for pool, units in part.items():
-                    into = found.setdefault(pool, {})
+                    into = within.setdefault(pool, {})
                     for name, bounds in units.items():
                         there = into.get(name, UnitBounds(0, 0))
                         limit = None if there.limit is None or bounds.limit is None else there.limit + bounds.limit
                         into[name] = UnitBounds(there.guaranteed + bounds.guaranteed, limit)
-            within = found
-            held[tenant] = self._bounds(tenant, within, has_children=tenant in children)
-            own = held[tenant]
+            held[tenant] = own = self._bounds(tenant, within, has_children=tenant in children)
             pools = dict.fromkeys((*own, *within))
             below[tenant] = {pool: {**within.get(pool, {}), **own.get(pool, {})} for pool in pools}
         for tenant in order:

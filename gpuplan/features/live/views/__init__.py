@@ -334,19 +334,19 @@ def import_findings(imported: Import, format_: str, theme: Theme) -> str:
     return json_text({**findings_as_data(imported.report, theme), "first_sync": effects})
 
 
-def _first_sync_as_data(found: FirstSync, theme: Theme) -> dict[str, Any]:
+def _first_sync_as_data(sync: FirstSync, theme: Theme) -> dict[str, Any]:
     return {
-        "absent": [_as_data(drift, theme) for drift in found.absent],
+        "absent": [_as_data(drift, theme) for drift in sync.absent],
         "effects": [
             {
                 "effect": effect.value,
                 "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics],
-                "changes": [_as_data(drift, theme) for drift in found.changed[effect]],
+                "changes": [_as_data(drift, theme) for drift in sync.changed[effect]],
             }
-            for effect, diagnostics in found.found.items()
+            for effect, diagnostics in sync.found.items()
         ],
-        "adds": [{"kind": kind, "count": number} for kind, number in found.added.items()],
-        "annotates": found.annotated,
+        "adds": [{"kind": kind, "count": number} for kind, number in sync.added.items()],
+        "annotates": sync.annotated,
     }
 
 

@@ -78,6 +78,23 @@ def test_the_memory_of_a_board_that_comes_in_two_sizes_is_its_label(
     assert [pool.gpu.memory_mib for pool in found.report.plans[0].pools] == [16380] * pools
 
 
+def test_the_label_of_a_node_goes_before_the_table_of_boards(tmp_path: Path) -> None:
+    found = imported(tmp_path, *lab("NVIDIA-RTX-A6000", **{**LABELS, "nvidia.com/gpu.memory": "46068"}))
+
+    assert [pool.gpu.memory_mib for pool in found.report.plans[0].pools] == [46068]
+
+
+def test_boards_that_nfd_found_go_before_the_labels(tmp_path: Path) -> None:
+    """Labels name a device only where NFD was told to write it."""
+    device = {"attributes": {"class": "0302", "vendor": "10de", "device": "2230"}}
+    features = {"instances": {"pci.device": {"elements": [device]}}}
+    found_by_nfd = {"apiVersion": "nfd.k8s-sigs.io/v1alpha1", "kind": "NodeFeature", "spec": {"features": features}}
+    named = [{**found_by_nfd, "metadata": {"name": name, "namespace": "nfd"}} for name in ("a", "b")]
+    found = imported(tmp_path, *lab("NVIDIA-RTX-Unheard-Of", **LABELS), *named)
+
+    assert [[device.spelt for device in pool.gpu.pci] for pool in found.report.plans[0].pools] == [["10de:2230"]]
+
+
 @pytest.mark.parametrize("product", ["NVIDIA-RTX-Unheard-Of", "GRID-T4-16Q", "NVIDIA-A40-48Q"])
 def test_a_board_without_a_pci_id_counts_all_the_same(product: str, tmp_path: Path) -> None:
     found = imported(tmp_path, *lab(product, **LABELS))

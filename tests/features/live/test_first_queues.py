@@ -251,6 +251,19 @@ def test_who_lowers_a_guarantee_in_a_policy_is_told_of_the_queue_alone(tmp_path:
     assert "ClusterQueue `web` has 1 of `nvidia.com/gpu`, and it is 3 today" in messages(made)
 
 
+def test_a_queue_with_two_flavors_of_a_pool_may_borrow_both_limits(tmp_path: Path) -> None:
+    queue = a_queue("shared", all={"nvidia.com/gpu": 1}, also={"nvidia.com/gpu": 1})
+    queue["spec"]["cohortName"] = "everyone"
+    for flavor, limit in zip(queue["spec"]["resourceGroups"][0]["flavors"], (1, 2), strict=True):
+        flavor["resources"][0]["borrowingLimit"] = limit
+    flavors = (a_flavor("all", zone="a"), a_flavor("also", zone="a"))
+    node = a_node("g", "l40s", 8, zone="a")
+    made = imported(tmp_path, node, a_namespace(), *flavors, queue, a_local_queue("jobs", "shared"))
+
+    [tenant] = [draft.spec for draft in made.drafts if draft.kind == "Tenant"]
+    assert [(quota["guaranteed"], quota["limit"]) for quota in tenant["quotas"]] == [(2, 5)]
+
+
 # --- Defaults beside quotas of CPU -------------------------------------------------------------------------------
 
 

@@ -149,6 +149,20 @@ def a_namespace() -> Body:
     return an_object("Namespace", "team", {})
 
 
+WARN = "pod-security.kubernetes.io/warn"
+
+
+@pytest.mark.parametrize(("labels", "is_changed"), [({WARN: "privileged"}, True), ({}, False)])
+def test_a_label_that_somebody_gave_is_changed_and_one_that_nobody_gave_is_a_mark(
+    labels: dict[str, str], *, is_changed: bool
+) -> None:
+    space = {**a_namespace(), "metadata": {"name": "team", "labels": labels}}
+    sync = sync_of(space, policies=POOLS + TENANT)
+
+    changed = [drift.path for drift in sync.changed[Effect.CHANGES] if drift.title == "Namespace team"]
+    assert (f'metadata.labels["{WARN}"]' in changed) is is_changed
+
+
 # --- Nodes and the order of syncs --------------------------------------------------------------------------------
 
 
@@ -242,6 +256,20 @@ def test_a_queue_that_has_less_than_today_is_told(gpus: int, losses: int) -> Non
     assert found == ["ClusterQueue `team` has 4 of `nvidia.com/gpu`, and it is 8 today"] * losses
 
 
+@pytest.mark.parametrize(("has", "losses"), [(0, 0), (-1, 2), (9, 2), (4, 0)])
+def test_a_queue_of_kai_that_has_less_than_today_is_told(has: int, losses: int) -> None:
+    """Of GPUs -1 bounds nothing, and 0 is no GPU."""
+    policies = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+    names = [key.name for key in planned(a_plan(policies), Path()).objects if key.kind == "Queue"]
+    [name] = [name for name in names if "team" in name and "whole" in name]
+    spec = {"resources": {"gpu": {"quota": has, "limit": has}}}
+    queue = an_object("Queue", name, spec, api="scheduling.run.ai/v2")
+
+    found = [text for text in told(sync_of(queue, policies=policies)) if "`gpu." in text]
+
+    assert len(found) == losses
+
+
 @pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kubernetes.io/hostname": "b"}, False)])
 def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_told: bool) -> None:
     flavor = an_object("ResourceFlavor", "whole", {"nodeLabels": labels}, api=_KUEUE)
@@ -294,6 +322,24 @@ def test_work_that_selects_a_label_which_stays_keeps_its_node() -> None:
     assert told(sync_of(a_deployment(**pod)), Effect.STOPS) == []
 
 
+@pytest.mark.parametrize(("host", "is_told"), [("b", False), ("elsewhere", True)])
+def test_one_term_of_an_affinity_is_enough(host: str, *, is_told: bool) -> None:
+    was = a_node("b", 0, **{MIG_CONFIG: "old"})
+    was["status"]["allocatable"] = {"nvidia.com/mig-1g.10gb": "28"}
+    terms = [TERM, {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        "A100-80GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+    )
+    work = a_deployment(affinity=affinity)
+    work["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+
+    found = told(sync_of(was, work, policies=mig), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
 def test_pods_that_do_not_tolerate_a_new_taint_have_fewer_nodes() -> None:
     tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: team, value: x, effect: NoSchedule}]")
 
@@ -332,6 +378,18 @@ def test_pods_that_name_their_node_pass_by_the_scheduler(effect: str, node: str,
     found = told(sync_of(a_deployment(nodeName=node), policies=tainted), Effect.STOPS)
 
     assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
+@pytest.mark.parametrize(("effect", "is_told"), [("NoExecute", True), ("NoSchedule", False)])
+def test_a_taint_of_another_effect_is_a_new_one(effect: str, *, is_told: bool) -> None:
+    was = a_node("b", 4)
+    was["spec"]["taints"] = [{"key": "team", "value": "x", "effect": "NoSchedule"}]
+    tainted = POOLS.replace("names: [b]}", f"names: [b]}}\n  taints: [{{key: team, value: x, effect: {effect}}}]")
+    work = a_deployment(tolerations=[{"key": "team", "operator": "Exists", "effect": "NoSchedule"}])
+
+    found = [text for text in told(sync_of(was, work, policies=tainted)) if "Deployment" in text]
+
+    assert found == ["Deployment `work` in namespace `team` runs no longer on `b`"] * is_told
 
 
 def test_a_pod_is_put_anew_where_it_is_made_again() -> None:

@@ -10,7 +10,9 @@ import yaml
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.live.dump import read_dump
 from gpuplan.features.live.importing import Import, adopt
+from gpuplan.features.live.pools.nodes import read_machines
 
 Body = dict[str, Any]
 NODEPOOL = "karpenter.sh/nodepool"
@@ -399,3 +401,45 @@ def test_nodes_of_a_driver_for_dra_need_a_release_that_has_claims(tmp_path: Path
 
     assert plan_of(found).pools == ()
     assert "driver for DRA" in told(found)[0]
+
+
+# --- What pods can have ------------------------------------------------------------------------------------------
+
+
+def test_a_resource_that_pods_cannot_have_is_not_published() -> None:
+    """The kubelet goes on to name in `capacity` what no plugin hands out any more."""
+    status = {
+        "allocatable": {"nvidia.com/gpu": "0", "nvidia.com/mig-1g.10gb": "7"},
+        "capacity": {"nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "7"},
+    }
+    dump, _ = read_dump({"dump.yaml": yaml.safe_dump(a_node("a", status=status)).encode()})
+
+    assert read_machines(dump).live["a"].published == {"nvidia.com/mig-1g.10gb": 7}
+
+
+@pytest.mark.parametrize(("replicas", "shared"), [("1", {}), ("2", {"timeSlicing": {"replicas": 2, "rename": False}})])
+def test_one_replica_is_no_sharing(replicas: str, shared: Body) -> None:
+    """GPU Feature Discovery writes `1` where nothing is shared."""
+    labels = {"nvidia.com/gpu.replicas": replicas, "nvidia.com/gpu.product": "NVIDIA-L4-SHARED"}
+    dump, _ = read_dump({"dump.yaml": yaml.safe_dump(a_node("a", labels=labels)).encode()})
+
+    assert read_machines(dump).live["a"].shared == shared
+
+
+# --- The default key of the device plugin's file -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "keys", "default"),
+    [("", ["any"], "any"), ("own", ["any", "own"], "any"), ("", ["own"], None), ("any", ["any"], "any")],
+    ids=["read-by-a-pool", "kept-for-others", "of-no-file", "named-and-default"],
+)
+def test_the_default_key_stays_where_a_file_has_it(
+    label: str, keys: list[str], default: str | None, tmp_path: Path
+) -> None:
+    labels = {"nvidia.com/gpu.replicas": "4"} | ({FILE: label} if label else {})
+    node = a_node("a", "NVIDIA-L4-SHARED", 1, labels=labels)
+    found = imported(tmp_path, node, a_policy("none"), files(*keys))
+
+    [cluster] = [draft.spec for draft in found.drafts if draft.kind == "Cluster"]
+    assert cluster["gpuOperator"].get("defaultDevicePluginConfig") == default

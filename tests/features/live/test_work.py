@@ -350,6 +350,8 @@ def test_a_class_of_no_policy_is_for_admission_to_refuse() -> None:
     work = a_deployment(nodeSelector=WHOLE, priorityClassName="of-others")
     assert told(imported(warning(PLATFORM), [work])).finding.message.endswith("once `enforcement` is `deny`")
     assert told(imported(a_plan(PLATFORM), [work])).finding.message.endswith("will not start again as it is")
+    work["metadata"]["namespace"] = "of-nobody"
+    assert told(imported(warning(PLATFORM), [work])).finding.message.endswith("will not start again as it is")
 
 
 def test_drift_names_work_that_is_only_warned_of() -> None:

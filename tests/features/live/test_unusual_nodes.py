@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.compiler.backends import partitions
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.dump import read_dump
 from gpuplan.features.live.importing import Import, adopt
 from gpuplan.features.live.pools.nodes import read_machines
+from tests.plans import a_plan
 
 Body = dict[str, Any]
 NODEPOOL = "karpenter.sh/nodepool"
@@ -443,3 +446,37 @@ def test_the_default_key_stays_where_a_file_has_it(
 
     [cluster] = [draft.spec for draft in found.drafts if draft.kind == "Cluster"]
     assert cluster["gpuOperator"].get("defaultDevicePluginConfig") == default
+
+
+# --- Nodes that a rollout has moved ------------------------------------------------------------------------------
+
+MOVED = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: mixed}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 8, names: [a, b]}
+  sharing: {mig: {instances: {1g.10gb: 7}}}
+  rollout: {sharing: {mig: {instances: {3g.40gb: 2}}}, nodes: [b]}
+"""
+
+
+def test_an_entry_that_no_file_has_is_what_its_own_nodes_publish(tmp_path: Path) -> None:
+    plan = a_plan(MOVED)
+    rules = [dict(item.body) for item in partitions.render(plan) if isinstance(item, Manifest)]
+    nodes = [
+        a_node(
+            part.nodes.names[0],
+            "NVIDIA-A100-SXM4-80GB",
+            8,
+            labels=dict(part.labels),
+            status={"allocatable": {unit.resource: str(unit.per_node) for unit in part.units}},
+        )
+        for part in plan.parts
+    ]
+
+    found = imported(tmp_path, *rules, *nodes)
+
+    layouts = [draft.spec["instances"] for draft in found.drafts if draft.kind == "MigLayout"]
+    assert sorted(map(str, layouts)) == ["{'1g.10gb': 7}", "{'3g.40gb': 2}"]

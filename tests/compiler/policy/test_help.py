@@ -73,7 +73,7 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
         replace(holder, key, fields_in(found[1]))
     elif found := re.match(r"write `([^`]+):`$", help_):
         replace(holder, key, {found[1]: holder[key]})
-    elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place, and see .*|place of (.*))", help_):
+    elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place(?:, and see .*)?|place of (.*))", help_):
         others = re.findall("`([^`]+)`", found[2] or "")
         replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
         for other in others[1:]:

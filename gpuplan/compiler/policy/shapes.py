@@ -50,13 +50,12 @@ def as_meant(model: type[BaseModel], place: Path, value: object) -> object | Non
 
 def accepts(model: type[BaseModel], place: Path, value: object) -> bool:
     """Whether a field of a document takes a value, whatever else the document says."""
-    return not _flaws(model, place, value)
+    return not flaws(model, place, value)
 
 
-def has_type(model: type[BaseModel], place: Path, value: object) -> bool:
-    """Whether a value is of the type of a field, or can be written as one."""
-    flaws = _flaws(model, place, value)
-    return not {"extra_forbidden", *EXPECTED_TYPES} & {*flaws.values()} or as_meant(model, place, value) is not None
+def taken(model: type[BaseModel], place: Path, value: object) -> object | None:
+    """Return the value in the shape that a field takes, or None if there is none."""
+    return value if accepts(model, place, value) else as_meant(model, place, value)
 
 
 def annotation_at(model: type[BaseModel], place: Path) -> object:
@@ -98,11 +97,11 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
 
     A value that `may_lack` something needs one of several fields besides.
     """
-    flaws = {**_flaws(model, place, value)}
-    open_ = [path for path, problem in flaws.items() if problem == "exactly_one" and may_lack]
-    if any(problem != "missing" or not path for path, problem in flaws.items() if path not in open_) or () in open_[1:]:
+    wrong = {**flaws(model, place, value)}
+    open_ = [path for path, problem in wrong.items() if problem == "exactly_one" and may_lack]
+    if any(problem != "missing" or not path for path, problem in wrong.items() if path not in open_) or () in open_[1:]:
         return None
-    for path in flaws:
+    for path in wrong:
         value = _with(value, (*path, Absent()) if path in open_ else path, Absent())
     return value if isinstance(value, dict) and any(isinstance(key, str) for key in value) or not open_ else None
 
@@ -115,7 +114,7 @@ def _with(value: Any, path: Path, part: object) -> object:  # noqa: ANN401 - pla
     return {**value, path[0]: _with(value.get(path[0], {}), path[1:], part)}
 
 
-def _flaws(model: type[BaseModel], place: Path, value: object) -> Mapping[Path, str]:
+def flaws(model: type[BaseModel], place: Path, value: object) -> Mapping[Path, str]:
     """Return what is wrong with a value at a place, by the path in it, in a document that says nothing else."""
     data = value
     for part in reversed(place):
@@ -192,7 +191,6 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
     if isinstance(value, str) and "\n" in value and (read := _read(value)) != value:
         value = read  # as lines below the field, behind a `|` that makes a text of them
         yield value
-    yield from _unwrapped(model, place, value)
     for member in _members(annotation_at(model, place)):
         if isinstance(member, type) and issubclass(member, BaseModel):
             yield from _as_fields(model, member, place, value)
@@ -214,6 +212,7 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
             words = [str(word) for word in get_args(member) or [word.value for word in member]]
             if found := _word(str(place[-1]), str(value), words):
                 yield found
+    yield from _unwrapped(model, place, value)
 
 
 def _unwrapped(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:

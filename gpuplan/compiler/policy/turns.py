@@ -137,13 +137,13 @@ def _joined(fields: Fields, others: Fields) -> Fields:
 
 
 def _fits(model: type[BaseModel], into: Path, fields: Fields) -> bool:
-    return all(accepts(model, (*into, name), value) for name, value in fields.items() if not _lacks(value))
+    return all(accepts(model, (*into, name), value) for name, value in fields.items() if not lacks(value))
 
 
-def _lacks(value: object) -> bool:
+def lacks(value: object) -> bool:
     """Whether a value holds a part that only the user knows."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, Absent) or any(map(_lacks, parts))
+    return isinstance(value, Absent) or any(map(lacks, parts))
 
 
 def _items(value: object) -> list[Fields]:

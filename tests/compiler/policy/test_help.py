@@ -75,9 +75,9 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
         replace(holder, key, {found[1]: holder[key]})
     elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place(?:, and see .*)?|place of (.*))", help_):
         others = re.findall("`([^`]+)`", found[2] or "")
-        replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
-        for other in others[1:]:
+        for other in {*others} - {key}:
             del holder[other]
+        replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
     elif found := re.match(r"(?:write `?|put it in quotes: )([^`]+?)`?(?: without quotes|, or .*)?$", help_):
         meant = yaml.safe_load(found[1])
         is_entry = isinstance(holder, dict) and isinstance(meant, dict) and (finding.at.on_key or key in meant)

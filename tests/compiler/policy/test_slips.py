@@ -86,7 +86,7 @@ def misses(kind: str, respelt: Callable[[str], str]) -> Iterator[str]:
         if place == path or place[-1] in known or name[:-1] in known:
             continue
         answer = answers(kind, place, a_value(field.annotation))
-        if f"`{name}:`" not in answer or "remove" in answer:
+        if f"`{name}:" not in answer or "remove" in answer:
             yield f"{shown(place)}: {answer}"
 
 

@@ -104,7 +104,9 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
         return both if line else f"write `{field}`, which stands here too, once, with the value that is meant"
     better = taken(model, (*place[:-1], field), value)
     parent = nested_model(model, place[:-1])
-    is_by_name = _same_here(model, place) or _parts_here(document, model, place) or closest(str(place[-1]), named(parent))
+    is_by_name = (
+        _same_here(model, place) or _parts_here(document, model, place) or closest(str(place[-1]), named(parent))
+    )
     line = "" if better is None or (better is value and is_by_name) else as_line({field: better})[1:-1]
     return f"write `{line or f'{field}:'}`"
 

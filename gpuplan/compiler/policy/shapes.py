@@ -19,9 +19,9 @@ from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
 from gpuplan.compiler.policy.data.elsewhere import CALLED
-from gpuplan.compiler.policy.data.values import EXPECTED_TYPES, WORDS
+from gpuplan.compiler.policy.data.values import WORDS
 from gpuplan.compiler.policy.fields import fields_along, nested_model
-from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of, models_in
+from gpuplan.compiler.policy.marks import AnyText, Keyed, Main, find_mark, marks_of, models_in
 from gpuplan.compiler.policy.texts import form_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
         return None
     for path in wrong:
         value = _with(value, (*path, Absent()) if path in open_ else path, Absent())
-    return value if isinstance(value, dict) and any(isinstance(key, str) for key in value) or not open_ else None
+    return value if (isinstance(value, dict) and any(isinstance(key, str) for key in value)) or not open_ else None
 
 
 def _with(value: Any, path: Path, part: object) -> object:  # noqa: ANN401 - plain YAML data
@@ -412,6 +412,7 @@ def _as_fields(
     model: type[BaseModel], member: type[BaseModel], place: Path, value: object
 ) -> Iterator[dict[str, object]]:
     """Yield the mapping that a bare value means, by the field that such a value is for."""
+    fields = [(field.alias or name, field) for name, field in member.model_fields.items()]
     if isinstance(value, list) and value and all(isinstance(item, dict) and len(item) == 1 for item in value):
         entries: list[dict[str, object]] = value
         yield {name: part for entry in entries for name, part in entry.items()}
@@ -425,24 +426,28 @@ def _as_fields(
         yield {"name": parts[1], "namespace": parts[0]}
     if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
         yield {name: part for name, part in taint.groupdict().items() if part}
-    if isinstance(value, dict) or value is None or value == "":
+    main = {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Main)}
+    read = next((mark.read for mark in main.values() if mark.read), None)
+    if read and isinstance(value, str):
+        yield from filter(None, [{**read(value)}])
+    if read or isinstance(value, dict) or value is None or value == "":
         return
-    fields = [(field.alias or name, field) for name, field in member.model_fields.items()]
     required = [name for name, field in fields if field.is_required()]
-    first = [name for name, field in fields if MAIN in field.metadata]
     words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
     taken = required if len(required) == 1 else [name for name in required if accepts(model, (*place, name), value)]
-    named = first or (taken if len(taken) == 1 else [])
+    named = [*main] or (taken if len(taken) == 1 else [])
     forms = [form for form, _ in _TELLING if isinstance(value, str) and form.match(value)]
     telling = [name for name, _ in fields if any(name in names.split() for form, names in _TELLING if form in forms)]
-    names = dict.fromkeys(telling or (() if forms and not first else (*words, *named)))
+    names = dict.fromkeys(telling or (() if forms and not main else (*words, *named)))
     yield from ({name: value} for name in names if accepts(model, (*place, name), value))
     meant = ((name, as_meant(model, (*place, name), value)) for name in names)
     yield from ({name: better} for name, better in meant if better is not None)
     is_many = isinstance(value, list)
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
-    yield from ({name: {}} for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)])
+    yield from (
+        {name: {}} for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]
+    )
 
 
 _TELLING: Final = (

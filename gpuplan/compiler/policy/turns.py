@@ -18,6 +18,7 @@ from gpuplan.compiler.policy.models.pool import Billing, Devices, Mig, Mps, Node
 from gpuplan.compiler.policy.models.prices import Rate
 from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
 from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
+from gpuplan.compiler.policy.schedules import window_meant
 from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def find_turned(
     parent, written = nested_model(model, around), mapping(value_at(document.data, around))
     if parent is None:
         return None
-    together = next((names for names in _TOGETHER if name in names and names[0] in written), (name,))
+    together = next((to for to in _TOGETHER if name in to and (to[0] in written or to is _OF_WINDOW)), (name,))
     names = tuple(known for known in together if known in written)
     fields = turn(parent, names[0], written)
     into = around
@@ -300,19 +301,28 @@ _BOUNDS: Final = ("minNodes", "maxNodes", "minSize", "maxSize", "minCount", "max
 
 def _window(_: object, written: Fields) -> Fields:
     """Return the schedule and the duration of a window that says when it begins and ends, and on which days."""
-    times = [_TIME.fullmatch(str(written.get(name))) for name in ("start", "end")]
-    listed = written.get("days", [])
-    days = [_DAYS.find(str(day)[:3].lower()) for day in (listed if isinstance(listed, list) else [listed])]
-    if not all(times) or any(day < 0 for day in days):
-        return {}
-    begin, end = (int(time[1]) * 60 + int(time[2]) for time in times if time)
-    on = ",".join(str(day // 3) for day in days) or "*"
-    hours, minutes = divmod((end - begin) % 1440 or 1440, 60)
-    return {"schedule": f"{begin % 60} {begin // 60} * * {on}", "duration": f"{hours}h" + f"{minutes}m" * bool(minutes)}
+    parts = [written[name] for name in _OF_WINDOW if name in written]
+    text = " ".join(", ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
+    return {name: part for name, part in window_meant(text).items() if name not in written}
 
 
-_DAYS: Final = "sunmontuewedthufrisat"
-_TIME: Final = regex(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_OF_WINDOW: Final = (
+    "day",
+    "days",
+    "weekday",
+    "weekdays",
+    "on",
+    "start",
+    "from",
+    "begin",
+    "startTime",
+    "at",
+    "time",
+    "end",
+    "to",
+    "until",
+    "endTime",
+)
 
 
 def _month(field: str) -> Turn:
@@ -467,7 +477,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Member: {"kind": _subject, "serviceAccount": _service_account},
     Containers: {"requests": _requests},
     Nodes: {" ".join(_BOUNDS): _larger},
-    Window: {"start": _window},
+    Window: {" ".join(_OF_WINDOW): _window},
     Mig: {"profile": _profile},
     Billing: {"spot preemptible": lambda value, _: {"term": "spot"} if value is True else {}},
     Rate: {"perNodeMonth nodeMonth": _month("perNodeHour"), "perGpuMonth monthly perMonth": _month("perGpuHour")},
@@ -509,7 +519,7 @@ _TOGETHER: Final[tuple[tuple[str, ...], ...]] = (
     ("kind", "name", "apiGroup", "namespace"),
     ("serviceAccount", "namespace"),
     ("requests", "limits"),
-    ("start", "end", "days"),
+    _OF_WINDOW,
     *((least, most) for least, most in zip(_BOUNDS[::2], _BOUNDS[1::2], strict=True)),
 )
 """Fields that say one thing together; the first has the turn."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Main, Words
 from gpuplan.compiler.policy.models.cluster import Approval, MigStrategy, PoolDriver
 from gpuplan.compiler.policy.models.shared import (
     GpuModel,
@@ -20,6 +20,7 @@ from gpuplan.compiler.policy.models.shared import (
     Vocabulary,
     exactly_one,
 )
+from gpuplan.compiler.policy.schedules import window_meant
 
 
 class Reserve(Model):
@@ -181,8 +182,8 @@ class Sharing(Model):
 class Window(Model):
     """A time in which a pool's nodes may be disturbed."""
 
-    schedule: Annotated[str, Judged("GPU162"), MAIN]
-    """When the window opens, as a cron expression of five fields."""
+    schedule: Annotated[str, Judged("GPU162"), Main(window_meant)]
+    """When the window opens, as a cron expression of five fields, such as `0 2 * * 6`."""
     duration: texts.Duration
     """The time that the window stays open, such as `4h`."""
     time_zone: Annotated[str, Judged("GPU163")] = "UTC"

@@ -14,13 +14,13 @@ from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, joined, misspelling
-from gpuplan.compiler.policy.data.elsewhere import CALLED, FIELDS, REMEDIES
+from gpuplan.compiler.policy.data.elsewhere import FIELDS, REMEDIES
 from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
 from gpuplan.compiler.policy.shapes import accepts, as_line, bare, flaws, is_list, mapping, taken, value_at
-from gpuplan.compiler.policy.turns import Turned, lacks, turn, write_help, written_beside
+from gpuplan.compiler.policy.turns import Turned, called, lacks, turn, write_help, written_beside
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -112,9 +112,9 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
 
 
 def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
-    """Return help on a field that switches its mapping on or off, or names the kind that another field is."""
+    """Return help on a field that switches its mapping on or off."""
     name, value = str(place[-1]), value_at(document.data, place)
-    written, parent = mapping(value_at(document.data, place[:-1])), nested_model(model, place[:-1])
+    written = mapping(value_at(document.data, place[:-1]))
     holder = next((str(part) for part in reversed(place[:-1]) if isinstance(part, str)), "")
     if _same_here(model, place):
         return ""
@@ -124,9 +124,6 @@ def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
         return (
             f"leave `{name}` out: `{holder}` is on where it stands" if len(written) > 1 else f"write `{holder}: {{}}`"
         )
-    kind = next((alias for alias in named(parent) if bare(alias) == bare(str(value))), None) if parent else None
-    if kind and kind not in written and isinstance(value, str) and accepts(model, (*place[:-1], kind), {}):
-        return f"write `{kind}: {{}}` in place of `{name}: {value}`"
     return ""
 
 
@@ -164,11 +161,6 @@ def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
     same = same or [alias for alias in fields if _stem(alias) == _stem(name)]
     same = same or [alias for alias in fields if name in called(parent, alias)]
     return tuple(same or filter(None, [misspelling(name, fields)]))
-
-
-def called(model: type[BaseModel], field: str) -> list[str]:
-    """Return the names that other programs and people have for a field of a mapping."""
-    return CALLED.get(model.__name__, {}).get(field, "").split()
 
 
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -495,9 +487,9 @@ def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
             profiles = [*_profiles_of(document.data, place)]
             replaced = f" in place of {joined(in_code(profiles).split(', '))}" if profiles[1:] else ""
             return f"write `{below[0]}: {line}`{replaced}"
-    if len(homes) == 1 and home.value != value_at(document.data, place) and into != home.path:
-        if line := as_line({str(home.path[-1]): home.value})[1:-1]:
-            return f"write `{line}` below {_shown(into)}, in place of `{name}`"
+    line = as_line({str(home.path[-1]): home.value})[1:-1]
+    if len(homes) == 1 and line and home.value != value_at(document.data, place) and into != home.path:
+        return f"write `{line}` below {_shown(into)}, in place of `{name}`"
     into = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
     aliases = list(dict.fromkeys(str(home.path[-1]) for home in homes if _mapping_of(place, home) != home.path))
     renamed = f" as {joined(in_code(aliases).split(', '), 'or')}" if aliases not in ([], [name]) else ""

@@ -20,7 +20,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
 from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.data.values import WORDS
-from gpuplan.compiler.policy.fields import fields_along, nested_model
+from gpuplan.compiler.policy.fields import document, fields_along, nested_model
 from gpuplan.compiler.policy.marks import AnyText, Keyed, Main, find_mark, marks_of, models_in
 from gpuplan.compiler.policy.texts import form_of
 
@@ -56,6 +56,18 @@ def accepts(model: type[BaseModel], place: Path, value: object) -> bool:
 def taken(model: type[BaseModel], place: Path, value: object) -> object | None:
     """Return the value in the shape that a field takes, or None if there is none."""
     return value if accepts(model, place, value) else as_meant(model, place, value)
+
+
+def example_of(model: type[BaseModel], place: Path) -> str:
+    """Return `, such as` and a value that the documentation of a field has and the field takes; nothing without one."""
+    parent, field = nested_model(model, place[:-1]), next(reversed([*fields_along(model, place)]), None)
+    if parent is not None:
+        document(parent)
+    texts = _EXAMPLE.findall((field and field.description) or "")
+    return next((f", such as `{text}`" for text in texts if accepts(model, place, _read(f"a: {text}", "a"))), "")
+
+
+_EXAMPLE: Final = regex("such as `([^`]+)`")
 
 
 def annotation_at(model: type[BaseModel], place: Path) -> object:
@@ -232,12 +244,13 @@ def _unwrapped(model: type[BaseModel], place: Path, value: object) -> Iterator[o
         yield from filter(lambda better: better is not None, [as_meant(model, place, inner)])
 
 
-def _read(text: str) -> object:
-    """Return what a text says as YAML, or the text if it says no mapping and no list."""
+def _read(text: str, name: str = "") -> object:
+    """Return what a text says as YAML, or a field of it; the text if it says no mapping and no list."""
     from gpuplan.compiler.documents import read_text
 
     documents, found = read_text("text.yaml", text)
-    return dict(documents[0].data) if len(documents) == 1 and not found else text
+    said = dict(documents[0].data) if len(documents) == 1 and not found else text
+    return said[name] if name and isinstance(said, dict) else said
 
 
 def _word(field: str, text: str, words: list[str]) -> str | None:
@@ -421,7 +434,7 @@ def _as_fields(
     if (
         isinstance(value, str)
         and (parts := value.split("/"))[1:] == parts[-1:]
-        and {"namespace", "name"} <= {*_names(member)}
+        and {"namespace", "name"} <= {*names_in(member)}
     ):
         yield {"name": parts[1], "namespace": parts[0]}
     if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
@@ -458,7 +471,7 @@ _TELLING: Final = (
 """Forms of texts that tell for which fields they are."""
 
 
-def _names(model: type[BaseModel]) -> list[str]:
+def names_in(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from gpuplan.compiler.base.diagnostics import Origin, Path
+from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
@@ -19,7 +19,7 @@ from gpuplan.compiler.policy.models.prices import Rate
 from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
 from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
 from gpuplan.compiler.policy.schedules import window_meant
-from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
+from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, bare, mapping, names_in, taken, value_at
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -42,9 +42,8 @@ class Turned(NamedTuple):
 
 def written_beside(document: Document, place: Path, into: Path) -> Fields:
     """Return the fields of a mapping that stand in the file of a field; an overlay may have others."""
-    file = Origin(document, place).key.locate().file
-    fields = mapping(value_at(document.data, into))
-    return {name: part for name, part in fields.items() if Origin(document, (*into, name)).key.locate().file is file}
+    layer = document.find_layer(place)
+    return mapping(value_at(layer.data if layer else document.data, into))
 
 
 def find_turned(
@@ -61,6 +60,8 @@ def find_turned(
     together = next((to for to in _TOGETHER if name in to and (to[0] in written or to is _OF_WINDOW)), (name,))
     names = tuple(known for known in together if known in written)
     fields = turn(parent, names[0], written)
+    if not fields and (named := _named(model, around, name, written)):
+        names, fields = named
     into = around
     if not fields:
         into, fields = next(
@@ -94,14 +95,35 @@ def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     )
 
 
+def _named(model: type[BaseModel], around: Path, name: str, written: Fields) -> tuple[tuple[str, ...], Fields] | None:
+    """Return the field that a word names, with what belongs into it and stands beside: `type: mps, replicas: 2`."""
+    parent, word = nested_model(model, around), bare(str(written[name]))
+    known = names_in(parent) if parent else []
+    alias = next((alias for alias in known if bare(alias) == word), None)
+    inner = nested_model(model, (*around, alias)) if alias else None
+    if alias is None or inner is None or any(name in called(parent, alias) for alias in known if parent):
+        return None
+    rest = {field: part for field, part in written.items() if field not in known and field in names_in(inner)}
+    there = [alias] if written.get(alias) is not None else []
+    value = taken(
+        model, (*around, alias), written[alias] if there and not rest else {**mapping(written.get(alias)), **rest}
+    )
+    return None if value is None else ((name, *there, *rest), {alias: value})
+
+
+def called(model: type[BaseModel], field: str) -> list[str]:
+    """Return the names that other programs and people have for a field of a mapping."""
+    return CALLED.get(model.__name__, {}).get(field, "").split()
+
+
 def _timed(parent: type[BaseModel], name: str, value: object) -> Fields:
     """Return the field of a time whose unit Kubernetes has in the name of the field: `activeDeadlineSeconds: 60`."""
     found = _UNIT.fullmatch(name)
     if found is None or type(value) is not int:
         return {}
     stem, unit = found[1], found[2][0].lower()
-    fields = [field.alias or known for known, field in parent.model_fields.items()]
-    meant = (alias for alias in fields if stem in (alias, *CALLED.get(parent.__name__, {}).get(alias, "").split()))
+    fields = names_in(parent)
+    meant = (alias for alias in fields if stem in (alias, *called(parent, alias)))
     return next(({alias: f"{value}{unit}"} for alias in meant), {})
 
 
@@ -198,16 +220,23 @@ def _hard(value: object, _: Fields) -> Fields:
     return {"quotas": quotas} if len(quotas) == 1 or (quotas and not rest) else {}
 
 
+def _hard_of_pool(value: object, _: Fields) -> Fields:
+    """Return the amounts of a ResourceQuota that stands in the quota of a pool."""
+    return {name: part for name, part in _only(_hard(value, {}).get("quotas")).items() if name != "pool"}
+
+
 def _flavors(value: object, _: Fields) -> Fields:
     """Return the quotas of a ClusterQueue, whose flavors are pools."""
-    quotas = []
-    for flavor in (flavor for group in _items(value) for flavor in _items(group.get("flavors"))):
-        resource = _only(flavor.get("resources"))
-        quota = {"pool": flavor.get("name"), "guaranteed": _number(resource.get("nominalQuota"))}
-        if "borrowingLimit" in resource:
-            quota |= _borrowed(_number(resource["borrowingLimit"]), quota)
-        quotas.append(quota)
+    quotas = [_flavor([flavor], {}) for group in _items(value) for flavor in _items(group.get("flavors"))]
     return {"quotas": quotas} if quotas else {}
+
+
+def _flavor(value: object, _: Fields) -> Fields:
+    """Return the quota that one flavor of a ClusterQueue is."""
+    flavor = _only(value)
+    resource = _only(flavor.get("resources"))
+    quota = {"pool": flavor.get("name"), "guaranteed": _number(resource.get("nominalQuota"))}
+    return {**quota, **_borrowed(_number(resource.get("borrowingLimit")), quota)} if flavor else {}
 
 
 def _number(value: object) -> object:
@@ -449,12 +478,29 @@ def _in_pod(name: str) -> Turn:
     return lambda value, _: {"podPatch": {"spec": {name: value}}}
 
 
-def _in_metadata(name: str) -> Turn:
-    return lambda value, _: {"podPatch": {"metadata": {name: value}}}
-
-
 def _in_container(name: str) -> Turn:
     return lambda value, _: {"podPatch": {"spec": {"containers": [{"name": CONTAINER, name: value}]}}}
+
+
+def _ports(value: object, written: Fields) -> Fields:
+    """Return the ports of a container, of which the first is that of the service."""
+    numbers = {item.get("name"): item.get("containerPort", item.get("port")) for item in _items(value)}
+    work = next((kind for kind in ("workspace", "training", "batch") if kind in written), "inference")
+    if work in ("training", "batch") or not numbers:
+        return _in_container("ports")(value, written) if numbers else {}
+    usual = mapping(written.get(work)).get("port")
+    (first, number), *others = numbers.items()
+    rest = {name: port for name, port in others if usual != port} | ({} if usual in (None, number) else {first: number})
+    return {work: {**({"port": number} if usual is None else {}), **({"ports": rest} if rest else {})}}
+
+
+def _labels(name: str) -> Turn:
+    def turned(value: object, _: Fields) -> Fields:
+        pairs = [str(item).partition("=") for item in value] if isinstance(value, list) else []
+        found = {key: part for key, _, part in pairs if part} or value
+        return {"podPatch": {"metadata": {name: found}}} if isinstance(found, dict) else {}
+
+    return turned
 
 
 def _metrics(value: object, _: Fields) -> Fields:
@@ -465,7 +511,7 @@ def _metrics(value: object, _: Fields) -> Fields:
 
 
 TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
-    Quota: {"borrowingLimit": _borrowed},
+    Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
         " ".join(_WEIGHTS[:2]): _weight,
         "hard": _hard,
@@ -501,7 +547,8 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
         "requests limits": lambda value, _: asked(mapping(value)),
         **{name: _in_pod(name) for name in _OF_POD.split()},
         **{name: _in_container(name) for name in _OF_CONTAINER.split()},
-        **{name: _in_metadata(name) for name in ("labels", "annotations")},
+        **{name: _labels(name) for name in ("labels", "annotations")},
+        "ports": _ports,
     },
     Inference: {"livenessProbe": _in_probe("liveness"), "readinessProbe": _in_probe("probe"), "startupProbe": _startup},
     ValueFrom: {"valueFrom": lambda value, _: mapping(value)},

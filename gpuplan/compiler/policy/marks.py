@@ -56,7 +56,7 @@ class Main(Value):
     ``read`` returns the fields of the mapping that a text means, where it may mean more than this one.
     """
 
-    read: Callable[[str], Mapping[str, str]] | None = None
+    read: Callable[[str], Mapping[str, object]] | None = None
 
 
 ESSENTIAL: Final = Essential()

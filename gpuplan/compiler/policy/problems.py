@@ -407,9 +407,10 @@ def _value_not_allowed(
             or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
-    if kind in BOUNDS and (other := _reshaped(at, value, model)):
+    is_form = kind == "string_pattern_mismatch"
+    meant = form_of(context["pattern"]).mend(str(value)) if is_form else context.get("meant")
+    if (kind in BOUNDS or (is_form and not meant)) and (other := _reshaped(at, value, model)):
         return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=other)
-    meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 

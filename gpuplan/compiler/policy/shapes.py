@@ -306,7 +306,7 @@ def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str
     if isinstance(value, bool):
         yield str(value).lower()
     elif isinstance(value, int | float | str):
-        yield str(value)
+        yield from (str(value), str(value).lower())
         meant = mend(model, place, str(value))
         yield from _IN_CODE.findall(meant)[:1] or ([meant.strip('"')] if meant else [])
 
@@ -443,7 +443,7 @@ def _as_fields(
     read = next((mark.read for mark in main.values() if mark.read), None)
     if read and isinstance(value, str):
         yield from filter(None, [{**read(value)}])
-    if read or isinstance(value, dict) or value is None or value == "":
+    if (read and isinstance(value, str)) or isinstance(value, dict) or value is None or value == "":
         return
     required = [name for name, field in fields if field.is_required()]
     words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]

@@ -14,7 +14,18 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.models.cluster import Argocd, Driver, GpuOperator
-from gpuplan.compiler.policy.models.pool import Billing, Devices, Mig, Mps, Nodes, TimeSlicing, Window
+from gpuplan.compiler.policy.models.pool import (
+    Billing,
+    Devices,
+    Mig,
+    MigLayoutSpec,
+    Mps,
+    Nodes,
+    Sharing,
+    TimeSlicing,
+    Window,
+    division_of,
+)
 from gpuplan.compiler.policy.models.prices import Rate
 from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
 from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
@@ -310,13 +321,25 @@ def _indexes(value: object, written: Fields) -> Fields:
     return {"gpus": value} if is_known and "gpus" not in written else {}
 
 
-def _profile(value: object, _: Fields) -> Fields:
-    """Return as many instances of a profile as fit on one GPU."""
-    slices = _SLICES.match(str(value))
-    return {"instances": {value: 7 // int(slices[1])}} if slices and 0 < int(slices[1]) <= len("1234567") else {}
+def divided(entries: object) -> Fields:
+    """Return the field of a layout that says what an entry of the MIG manager's file does."""
+    devices = [dict(_division(mapping(part))) for part in (entries if isinstance(entries, list) else [])]
+    is_of_all = len(devices) == 1 and devices[0]["gpus"] == "all" and "instances" in devices[0]
+    return {"instances": devices[0]["instances"]} if is_of_all else {"devices": devices}
 
 
-_SLICES: Final = regex(r"([1-7])g\.[0-9]+gb")
+def _division(part: Fields) -> Iterator[tuple[str, object]]:
+    """Yield the fields that say how some GPUs are divided."""
+    yield "gpus", part.get("devices", "all")
+    if part.get("mig-enabled") is False:
+        yield "enabled", False
+    if "mig-devices" in part:
+        yield "instances", part["mig-devices"]
+
+
+def _config(value: object, _: Fields) -> Fields:
+    """Return the layout that the only entry of the MIG manager's file is."""
+    return divided(next(iter(mapping(value).values()))) if len(mapping(value)) == 1 else {}
 
 
 def _larger(_: object, written: Fields) -> Fields:
@@ -503,6 +526,12 @@ def _labels(name: str) -> Turn:
     return turned
 
 
+def _span(value: object, _: Fields) -> Fields:
+    """Return the bounds of pods that are written as `2-8`."""
+    least, dash, most = str(value).partition("-")
+    return {"minReplicas": _number(least), "maxReplicas": _number(most)} if dash else {}
+
+
 def _metrics(value: object, _: Fields) -> Fields:
     """Return the use of CPU that a HorizontalPodAutoscaler aims at."""
     resource = mapping(_only(value).get("resource"))
@@ -524,7 +553,13 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Containers: {"requests": _requests},
     Nodes: {" ".join(_BOUNDS): _larger},
     Window: {" ".join(_OF_WINDOW): _window},
-    Mig: {"profile": _profile},
+    Mig: {
+        "profile": lambda value, _: division_of(value) if isinstance(value, str) else {},
+        "mig-configs": _config,
+        "mig-devices": lambda _, written: divided([written]),
+    },
+    MigLayoutSpec: {"mig-configs": _config, "mig-devices": lambda _, written: divided([written])},
+    Sharing: {"mig-configs": lambda value, written: {"mig": layout} if (layout := _config(value, written)) else {}},
     Billing: {"spot preemptible": lambda value, _: {"term": "spot"} if value is True else {}},
     Rate: {"perNodeMonth nodeMonth": _month("perNodeHour"), "perGpuMonth monthly perMonth": _month("perGpuHour")},
     Probe: {"httpGet": lambda value, _: _probe({"httpGet": value}), "exec": lambda value, _: _probe({"exec": value})},
@@ -538,7 +573,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     PriorityClassSpec: {"preemptionPolicy": _preempts},
     TimeSlicing: {"resources": _shares},
     Mps: {"resources": _shares},
-    Devices: {"devices": _indexes},
+    Devices: {"devices": _indexes, "mig-devices": lambda _, written: dict(_division(written))},
     Argocd: {"source": _source},
     WorkloadSpec: {
         "containers": _container,
@@ -552,7 +587,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     },
     Inference: {"livenessProbe": _in_probe("liveness"), "readinessProbe": _in_probe("probe"), "startupProbe": _startup},
     ValueFrom: {"valueFrom": lambda value, _: mapping(value)},
-    Autoscaling: {"metrics": _metrics},
+    Autoscaling: {"metrics": _metrics, "replicas": _span},
 }
 """The turn for fields of other programs, by the model of the mapping that they stand in."""
 
@@ -566,6 +601,7 @@ _TOGETHER: Final[tuple[tuple[str, ...], ...]] = (
     ("kind", "name", "apiGroup", "namespace"),
     ("serviceAccount", "namespace"),
     ("requests", "limits"),
+    ("mig-devices", "mig-enabled", "devices"),
     _OF_WINDOW,
     *((least, most) for least, most in zip(_BOUNDS[::2], _BOUNDS[1::2], strict=True)),
 )

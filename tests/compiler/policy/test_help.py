@@ -69,7 +69,11 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
     elif found := re.fullmatch(r"write `(.+)` as an item of `(.+)` in place of `(.+)`", help_):
         holder[found[2]].append(yaml.safe_load(found[1]))
         del holder[found[3]]
-    elif found := re.fullmatch(r"write (`.+` and `.+`) in its place, each on a line of its own", help_):
+    elif found := re.fullmatch(
+        r"write (`.+` and `.+`) in (?:its place|place of (.+)), each on a line of its own", help_
+    ):
+        for other in {*re.findall("`([^`]+)`", found[2] or "")} - {key}:
+            del holder[other]
         replace(holder, key, fields_in(found[1]))
     elif found := re.match(r"write `([^`]+):`$", help_):
         replace(holder, key, {found[1]: holder[key]})

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.policy import names, texts
 from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Main, Words
 from gpuplan.compiler.policy.models.cluster import Approval, MigStrategy, PoolDriver
@@ -120,10 +121,16 @@ class Devices(Model):
     """`false` leaves these GPUs whole, with MIG switched off."""
 
 
+def division_of(text: str) -> dict[str, object]:
+    """Return the field of `mig` that a text means: as many instances of a profile as fit on a GPU, or a layout."""
+    slices = regex(r"([1-7])g\.[0-9]+gb").match(text)
+    return {"instances": {text: 7 // int(slices[1])}} if slices else {"layout": text}
+
+
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: Annotated[names.LayoutName | None, MAIN] = None
+    layout: Annotated[names.LayoutName | None, Main(division_of)] = None
     """The MigLayout to use."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """The number of GPU instances of each MIG profile on every GPU, written here instead of in a MigLayout."""

@@ -103,11 +103,8 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
         both = f"write `{field}: {line}` in place of both"
         return both if line else f"write `{field}`, which stands here too, once, with the value that is meant"
     better = taken(model, (*place[:-1], field), value)
-    parent = nested_model(model, place[:-1])
-    is_by_name = (
-        _same_here(model, place) or _parts_here(document, model, place) or closest(str(place[-1]), named(parent))
-    )
-    line = "" if better is None or (better is value and is_by_name) else as_line({field: better})[1:-1]
+    is_as_it_is = better is None or (better is value and _same_here(model, place))
+    line = "" if is_as_it_is else as_line({field: better})[1:-1]
     return f"write `{line or f'{field}:'}`"
 
 
@@ -294,7 +291,8 @@ def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> 
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
     typo = None if near else misspelling(str(place[-1]), known)
     paths = [path for alias in ([typo] if typo else near) for path in known[alias]]
-    return _places(document, model, place, paths, value_at(document.data, place))
+    value = value_at(document.data, place)
+    return [home for home in _places(document, model, place, paths, value) if home.value == value]
 
 
 _SHORTEST: Final = 4
@@ -490,10 +488,10 @@ def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
     line = as_line({str(home.path[-1]): home.value})[1:-1]
     if len(homes) == 1 and line and home.value != value_at(document.data, place) and into != home.path:
         return f"write `{line}` below {_shown(into)}, in place of `{name}`"
-    into = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
+    where = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
     aliases = list(dict.fromkeys(str(home.path[-1]) for home in homes if _mapping_of(place, home) != home.path))
     renamed = f" as {joined(in_code(aliases).split(', '), 'or')}" if aliases not in ([], [name]) else ""
-    return f"move {_moving(name, home.value)} into {into}{renamed}"
+    return f"move {_moving(name, home.value)} into {where}{renamed}"
 
 
 def _moving(name: str, value: object) -> str:

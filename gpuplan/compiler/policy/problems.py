@@ -323,6 +323,8 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return what to write in place of a value of another shape that says the same, or nothing."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = as_written(at) if as_written(at) not in (str(value), repr(value)) else value  # `0x268410DE`, `26.10`
+    if at.path[-1:] == at.path[-2:-1] and isinstance(value, dict) and accepts(model, at.path[:-1], value):
+        return f"write `{as_line(value)[1:-1]}` in its place"
     parent = nested_model(model, at.path[:-1])
     if (
         parent
@@ -337,7 +339,7 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         return ""
     if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
         return f"write {mended}"
-    if not isinstance(meant, dict | list):
+    if not isinstance(meant, dict | list) and not isinstance(value, dict | list):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
     return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
@@ -392,7 +394,9 @@ def _value_not_allowed(
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if typed := WRONG_VALUES.get((str(at.path[-1]), type(value))):
-        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=typed)
+        return Finding(
+            at, f"`{at}` cannot be {shown}", label="not one of its values", help=_reshaped(at, value, model) or typed
+        )
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]

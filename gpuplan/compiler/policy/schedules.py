@@ -112,8 +112,8 @@ def window_meant(text: str) -> Mapping[str, str]:
         return {"schedule": cron}
     clocks = [*_CLOCK.finditer(words)]
     times = [
-        int(found[1]) % (12 if found[3] else 24) * 60 + int(found[2] or 0) + 720 * (found[3] == "pm")
-        for found in clocks
+        int(clock[1]) % (12 if clock[3] else 24) * 60 + int(clock[2] or 0) + 720 * (clock[3] == "pm")
+        for clock in clocks
     ]
     rest = _CLOCK.sub(" ", words)
     length, rest = _LENGTH.search(rest), _LENGTH.sub(" ", rest)
@@ -126,7 +126,7 @@ def window_meant(text: str) -> Mapping[str, str]:
         first, last = (_WEEKDAYS.index(day) for day in spans[0].groups())  # from a day's hour to another day's
         days, minutes = str(first), ((last - first) * 1440 + end - begin) % 10080
     else:
-        days = ",".join(_forward("-".join(filter(None, found.groups()))) for found in spans)
+        days = ",".join(_forward("-".join(filter(None, span.groups()))) for span in spans)
     schedule = {"schedule": f"{begin % 60} {begin // 60} * * {'*' if days in ('', 'sun-sat') else days}"}
     if length:
         return {**schedule, "duration": f"{length[1]}{length[2]}"}

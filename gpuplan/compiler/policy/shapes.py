@@ -118,7 +118,7 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
     return value if (isinstance(value, dict) and any(isinstance(key, str) for key in value)) or not open_ else None
 
 
-def _with(value: Any, path: Path, part: object) -> object:  # noqa: ANN401 - plain YAML data
+def _with(value: Any, path: tuple[object, ...], part: object) -> object:  # noqa: ANN401 - plain YAML data
     if not path:
         return part
     if isinstance(value, list):
@@ -200,8 +200,8 @@ def is_list(annotation: object) -> bool:
 
 
 def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
-    if isinstance(value, str) and "\n" in value and (read := _read(value)) != value:
-        value = read  # as lines below the field, behind a `|` that makes a text of them
+    if (inner := _inner(place, value)) != value:
+        value = inner
         yield value
     for member in _members(annotation_at(model, place)):
         if isinstance(member, type) and issubclass(member, BaseModel):
@@ -227,6 +227,13 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
     yield from _unwrapped(model, place, value)
 
 
+def _inner(place: Path, value: object) -> object:
+    """Return the lines behind a `|` that made a text of them, and what stands in a field that stands in itself."""
+    if isinstance(value, str) and "\n" in value:
+        return _read(value)
+    return value[str(place[-1])] if isinstance(value, dict) and [*value] == [place[-1]] else value
+
+
 def _unwrapped(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
     """Yield the value that stands alone in a list, or in a mapping under a word for it: `{count: 2}`, `{name: a}`."""
     name, parent = str(place[-1]), nested_model(model, place[:-1])
@@ -238,7 +245,8 @@ def _unwrapped(model: type[BaseModel], place: Path, value: object) -> Iterator[o
     elif isinstance(value, dict) and len(value) == 1:
         ((word, part),) = value.items()
         words = {name, *_OF_A_VALUE, *(CALLED.get(parent.__name__, {}).get(name, "").split() if parent else ())}
-        inner = part if word in words or bare(word) in bare(name) or word.startswith("nvidia.com/") else value
+        is_word = word in words or bare(word) == bare(name) or word.startswith("nvidia.com/")
+        inner = part if is_word else value
     if inner != value:
         yield inner
         yield from filter(lambda better: better is not None, [as_meant(model, place, inner)])
@@ -458,9 +466,8 @@ def _as_fields(
     is_many = isinstance(value, list)
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
-    yield from (
-        {name: {}} for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]
-    )
+    alike = [name for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]]
+    yield from ({name: dict[str, object]()} for name in alike)
 
 
 _TELLING: Final = (

@@ -206,10 +206,6 @@ def _borrowed(value: object, written: Fields) -> Fields:
     return {}
 
 
-def _weight(value: object, _: Fields) -> Fields:
-    return {"surplus": {"weight": value}} if isinstance(value, int | float) else {}
-
-
 def _hard(value: object, _: Fields) -> Fields:
     """Return the quotas of a ResourceQuota, one for each unit that it names."""
     units: dict[str, object] = {}
@@ -275,11 +271,6 @@ def _subjects(value: object, _: Fields) -> Fields:
     return {"members": members} if members and all(members) else {}
 
 
-def _preempts(value: object, _: Fields) -> Fields:
-    known = {"Never": False, "PreemptLowerPriority": True}
-    return {"preempts": known[str(value)]} if str(value) in known else {}
-
-
 def _pools(value: object, _: Fields) -> Fields:
     """Return quotas on pools, of which only the user knows how much is the tenant's own."""
     names = value if isinstance(value, list) else []
@@ -314,11 +305,6 @@ def _shares(value: object, _: Fields) -> Fields:
     """Return the shares of the resources that a file of the device plugin lists, if all have as many."""
     counts = [item.get("replicas") for item in _items(value)]
     return {"replicas": counts[0]} if counts and len({*map(str, counts)}) == 1 and counts[0] is not None else {}
-
-
-def _indexes(value: object, written: Fields) -> Fields:
-    is_known = value == "all" or (isinstance(value, list) and all(isinstance(item, int) for item in value))
-    return {"gpus": value} if is_known and "gpus" not in written else {}
 
 
 def divided(entries: object) -> Fields:
@@ -542,7 +528,7 @@ def _metrics(value: object, _: Fields) -> Fields:
 TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
-        " ".join(_WEIGHTS[:2]): _weight,
+        " ".join(_WEIGHTS[:2]): lambda value, _: {"surplus": {"weight": value}},
         "hard": _hard,
         "pools": _pools,
         "limitRange": _range,
@@ -570,10 +556,13 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
         ),
         **{name: _value(name) for name in _OF_CHART.split()},
     },
-    PriorityClassSpec: {"preemptionPolicy": _preempts},
+    PriorityClassSpec: {"preemptionPolicy": lambda value, _: {"preempts": value != "Never"}},
     TimeSlicing: {"resources": _shares},
     Mps: {"resources": _shares},
-    Devices: {"devices": _indexes, "mig-devices": lambda _, written: dict(_division(written))},
+    Devices: {
+        "devices": lambda value, written: {} if "gpus" in written else {"gpus": value},
+        "mig-devices": lambda _, written: dict(_division(written)),
+    },
     Argocd: {"source": _source},
     WorkloadSpec: {
         "containers": _container,
@@ -592,7 +581,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 """The turn for fields of other programs, by the model of the mapping that they stand in."""
 
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
-    (Quota, " ".join(_WEIGHTS)): (("spec",), _weight),
+    (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),
 }
 """The mapping further up into which fields of others go, and their turn."""

@@ -107,7 +107,7 @@ def window_meant(text: str) -> Mapping[str, str]:
 
     The schedule is valid. The duration is missing where the text does not say when the window ends.
     """
-    words = _SHORT.sub(lambda found: _SPANS.get(found[0][:5], "sun-sat"), text.strip().lower())
+    words = _SHORT.sub(lambda word: _SPANS.get(word[0][:5], "sun-sat"), text.strip().lower())
     if cron := _cron(_MACROS.get(text.strip(), words)):
         return {"schedule": cron}
     clocks = [*_CLOCK.finditer(words)]

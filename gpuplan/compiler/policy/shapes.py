@@ -467,7 +467,8 @@ def _as_fields(
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
     alike = [name for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]]
-    yield from ({name: dict[str, object]()} for name in alike)
+    nothing: dict[str, object] = {}
+    yield from (dict[str, object]({name: nothing}) for name in alike)
 
 
 _TELLING: Final = (

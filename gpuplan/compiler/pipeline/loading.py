@@ -11,7 +11,7 @@ from posixpath import basename, dirname, normpath
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import listing, misspelling, renaming
+from gpuplan.compiler.base.wording import listing, renaming
 from gpuplan.compiler.catalog import Gpu, load as load_catalog
 from gpuplan.compiler.documents import (
     DUPLICATE_KEY,
@@ -76,7 +76,7 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
     for name in clusters:
         if name not in known:
-            near = misspelling(name, known)
+            near = renaming(name, known, shortest=3)  # `development` is called `dev`
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
     tree = DiskTree(root)

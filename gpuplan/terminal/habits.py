@@ -13,6 +13,7 @@ import click
 
 from gpuplan.compiler.base.repository import OVERLAYS
 from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.terminal.completions import plans
 from gpuplan.terminal.data.habits import (
     ANY,
     ENDINGS,
@@ -30,7 +31,6 @@ from gpuplan.terminal.data.habits import (
     WORDS,
     Cases,
 )
-from gpuplan.terminal.completions import plans
 from gpuplan.terminal.options import cluster_names
 from gpuplan.terminal.things import find_kinds, model_with
 from gpuplan.terminal.verbs import TYPED

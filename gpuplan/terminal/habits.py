@@ -240,21 +240,30 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         is_flag = len(same) == 1 or same == ("-o", option.lstrip("-"))
         kept = words[at + 1 :] if is_flag else behind
         return f"Type `{_retyped(root, verb, [*before, *same, *kept])}`."
-    file = value if option.startswith(("--out", "--html")) and context.parent else ""
-    if answer := _answer_file(file, context.command, context):
+    named = {"rest": rest, "bare": _retyped(root, verb, [*before, *behind]), "value": value}
+    if answer := _answer_foreign(option, verbs.get(verb), named, context):
+        return answer
+    if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
+        return f"Did you mean {listing(near, 3, last='or')}?"
+    if owners := [each for each in verbs.values() if option in _names_of(each)]:
+        return _answer_owners(option, value, owners, context)
+    return f"`{command} --help` lists the options."
+
+
+def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str, str], context: click.Context) -> str:
+    """Return the answer to an option of other programs, with what was ``named`` beside it; empty if it is none."""
+    value = named["value"]
+    names = _names_of(verb) if verb else frozenset[str]()
+    command = f"gpuplan {verb.name}" if verb else "gpuplan"
+    if verb and option.startswith(("--out", "--html")) and (answer := _answer_file(value, verb, context)):
         return answer
     is_name = _find_row(SAME, option) and {*_VALUES.values()}.intersection(find_kinds(value, context))
     if verb and is_name and (answer := _answer_thing(value, context, names, command)):
         return answer
     if row := _find_row(OPTIONS, option):
-        shown = {"pool": value or "NAME", "value": value or "NAME", "rev": value or "REV"}
-        shown |= {"tenant": _tenant_in(value, context) or "NAME", "bare": _retyped(root, verb, [*before, *behind])}
-        return _answer_case(row, names, command, rest=rest, **shown)
-    if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
-        return f"Did you mean {listing(near, 3, last='or')}?"
-    if owners := [name for name, each in verbs.items() if option in _names_of(each)]:
-        return _answer_owners(option, value, [verbs[name] for name in owners], context)
-    return f"`{command} --help` lists the options."
+        known = {"pool": value or "NAME", "rev": value or "REV", "tenant": _tenant_in(value, context) or "NAME"}
+        return _answer_case(row, names, command, **{**named, **known, "value": value or "NAME"})
+    return ""
 
 
 def _answer_owners(option: str, value: str, owners: Sequence[click.Command], context: click.Context) -> str:

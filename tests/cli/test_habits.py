@@ -329,8 +329,8 @@ def test_an_option_has_one_answer(table: Mapping[str, object]) -> None:
     assert len(options) == len({*options})
 
 
-HABITS = """--all|-A|-o yaml|-o wide|-o manifests|-n research|--context dev|--context other|--kubeconfig x|--watch|-l app=x
-    --set a=b|-f values.yaml|--recursive|--force|--yes|-auto-approve|--target research|-target=research|--prune
+HABITS = """--all|-A|-o yaml|-o wide|-o manifests|-n research|--context dev|--context other|--kubeconfig x|--watch
+    -l app=x|--set a=b|-f values.yaml|--recursive|--force|--yes|-auto-approve|--target research|-target=research|--prune
     --revision HEAD|--sync|--apply|--dry-run=server|-out plan.out|--out made|-json|--format json|--destroy|--write
     --diff|--batch 3|--stdout|--against HEAD|--version|--no-color|-d DIR|--debug|--name dev|-c dev|--pool research"""
 VALUES = dict.fromkeys(("--cluster", "--tenant", "--to --pool", "--out --output"), ("research", "dev", ""))

@@ -113,7 +113,7 @@ def test_a_manifest_that_no_kustomization_lists_is_noted(root: Path, file: str, 
     done = run(*command, "-o", "concise", cwd=root)
 
     assert done.code == 0
-    assert f"note[GPU908] `out/{file}` is not gpuplan's, and no kustomization lists it" in done.out
+    assert f"note[GPU909] `out/{file}` is not gpuplan's, and no kustomization lists it" in done.out
     assert (root / "out" / file).is_file()
 
 
@@ -145,9 +145,8 @@ def test_validate_notes_in_one_line_what_was_edited_by_hand(root: Path) -> None:
     done = run("validate", "-o", "concise", cwd=root)
 
     assert done.code == 0
-    assert done.out.splitlines() == [
-        "out/dev/kustomization.yaml:1:1: note[GPU901] edited by hand since `gpuplan build`: `out/dev/kustomization.yaml`"
-    ]
+    name = "out/dev/kustomization.yaml"
+    assert done.out == f"{name}:1:1: note[GPU901] edited by hand since `gpuplan build`: `{name}`\n"
 
 
 def test_a_file_that_was_only_touched_is_not_edited(root: Path) -> None:
@@ -194,6 +193,42 @@ def test_an_inventory_learns_nothing_of_what_is_behind_links(root: Path, tmp_pat
     done = run("validate", *CONCISE, cwd=root)
 
     assert "warning[GPU907] `out/dev/there` is a symbolic link, and" in done.out
+
+
+# --- Where it lies in the repository ---------------------------------------------------------------------------------
+
+
+ARGOCD = "  argocd: {repoURL: https://git.example.com/platform/gpus.git}\n"
+
+
+@pytest.mark.parametrize(("tool", "name"), [(ARGOCD, "Argo CD"), ("  flux: {}\n", "Flux")])
+def test_a_platform_below_the_top_of_its_repository_is_told_and_the_path_in_the_help_ends_it(
+    tool: str, name: str, tmp_path: Path
+) -> None:
+    top = a_repository(tmp_path / "all")
+    root = a_platform(top / "teams/gpus", "dev")
+    file = root / "overlays/dev/cluster.yaml"
+    write(file, file.read_text() + tool)
+
+    done = run("validate", *CONCISE, cwd=root)
+
+    (line,) = done.out.splitlines()
+    assert f"note[GPU908] {name} would look for `out/` at the top of the repository" in line
+    assert "`path: teams/gpus/out`" in run("validate", cwd=root).out
+    assert "GPU908" in run("build", *CONCISE, cwd=root).out
+    write(
+        file, file.read_text().replace("{}", "{path: teams/gpus/out}").replace(".git}", ".git, path: teams/gpus/out}")
+    )
+    assert "GPU908" not in run("validate", *CONCISE, cwd=root).out
+
+
+def test_a_platform_at_the_top_or_with_a_path_or_in_no_repository_is_not_told(tmp_path: Path) -> None:
+    places = (a_repository(tmp_path / "top"), tmp_path / "nowhere", a_repository(tmp_path / "all") / "gpus")
+    for root, path in zip(places, ("", "", ", path: out"), strict=True):
+        a_platform(root, "dev")
+        file = root / "overlays/dev/cluster.yaml"
+        write(file, file.read_text() + ARGOCD.replace("}", f"{path}}}"))
+        assert "GPU908" not in run("validate", *CONCISE, cwd=root).out, root
 
 
 def list_file(root: Path, path: str) -> None:

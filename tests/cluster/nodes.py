@@ -16,7 +16,7 @@ from tests.cluster.parsers import published, rule_labels
 
 POOL_LABEL = "gpuplan.dev/pool"
 
-_ROOM = {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "1Ti", "pods": "250"}
+ROOM = {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "1Ti", "pods": "250"}
 """So much of all else that only GPUs are short."""
 
 
@@ -27,7 +27,7 @@ def make_nodes(api: Api, pools: Sequence[Mapping[str, Any]]) -> None:
             api.create(_node(name, pool))
             # Admission has marked it as not ready, which a controller that is not there takes back.
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
-            api.patch(f"/api/v1/nodes/{name}/status", {"status": _status(_ROOM)})
+            api.patch(f"/api/v1/nodes/{name}/status", {"status": status(ROOM)})
 
 
 def publish(api: Api, plan: Mapping[str, Any], out: Path, rules: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -40,14 +40,14 @@ def publish(api: Api, plan: Mapping[str, Any], out: Path, rules: Sequence[Mappin
     for pool in plan["pools"]:
         for name in names(pool):
             path = f"/api/v1/nodes/{name}"
-            node = api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name, rules))
+            node = api.patch(path, labelling(plan["node_labels"], out, pool["name"], name, rules))
             gpus = published(out, node["metadata"]["labels"], pool["nodes"]["gpus_per_node"])
             ended = {
                 resource: "0" for resource in node["status"]["capacity"] if is_of_gpus(resource)
             }  # as kubelets say
             quantities = ended | {resource: str(count) for resource, count in gpus.items()}
             kubelet = {"nodeInfo": {"kubeletVersion": f"v{plan['kubernetes']}.0"}}
-            api.patch(f"{path}/status", {"status": _status(_ROOM | quantities) | kubelet})
+            api.patch(f"{path}/status", {"status": status(ROOM | quantities) | kubelet})
 
 
 def names(pool: Mapping[str, Any]) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _node(name: str, pool: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _status(capacity: Mapping[str, str]) -> dict[str, Any]:
+def status(capacity: Mapping[str, str]) -> dict[str, Any]:
     return {
         "capacity": capacity,
         "allocatable": capacity,
@@ -135,7 +135,7 @@ def _status(capacity: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _labelling(node_labels: str, out: Path, pool: str, name: str, rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def labelling(node_labels: str, out: Path, pool: str, name: str, rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What Node Feature Discovery changes on a node, or whoever makes nodes as the table for them says."""
     match node_labels:
         case "nfd":

@@ -383,7 +383,7 @@ def _unmatched(document: Document, bases: Sequence[Document], lacking: Sequence[
         notes=(f"for a new document it lacks {fields}",),
         help=f"write `name: {close}`, or add what a {document.kind} needs"
         if close
-        else f"delete this document, or restore the other one: `{log}` finds it; for a new {document.kind}, add {fields}",
+        else f"delete this document, or bring back the other one, which `{log}` finds; for a new one, add {fields}",
     )
     return UNMATCHED_OVERLAY.report(finding)
 

@@ -97,7 +97,10 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
 
 
 def _is_edited(data: bytes | None, digests: Collection[str]) -> bool:
-    return data is not None and digest(data.replace(b"\r\n", b"\n")) not in digests and digest(data) not in digests
+    """Whether a file has a text that gpuplan did not write, nor left behind in a power failure."""
+    if data is None or not data.strip(b"\0"):
+        return False
+    return {digest(data), digest(data.replace(b"\r\n", b"\n"))}.isdisjoint(digests)
 
 
 def judge_others(

@@ -287,7 +287,7 @@ SAME: Final[Mapping[str, str]] = {
 
 OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team --teams --tenants -t": {
-        "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows what a tenant has.",
+        "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows a tenant.",
         "--tenant": "`{command} --tenant NAME` selects a tenant.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
         "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
@@ -445,7 +445,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     "--force": {
         "init": "`{command}` overwrites nothing: `gpuplan init DIR` with a new folder writes a starter.",
         "--exit-zero": "`{rest} --exit-zero` ends with 0 whatever is found; `gpuplan build --force` overwrites out/.",
-        ANY: "`{rest}` needs no such option; `gpuplan build --force` overwrites files of out/ that were edited by hand.",
+        ANY: "`{rest}` needs no such option; `gpuplan build --force` overwrites files that were edited by hand.",
     },
     "--refresh --refresh-only --live-state --state": {
         ANY: "gpuplan keeps no state beside Git: `gpuplan drift FILE` lists where a cluster differs from the policies."

@@ -35,7 +35,7 @@ def a_node(name: str, board: str = "a100", gpus: int = 8, *, taints: tuple[Body,
     }
 
 
-MIG_NODE = {
+MIG_NODE: Body = {
     "apiVersion": "v1",
     "kind": "Node",
     "metadata": {
@@ -193,6 +193,20 @@ def test_what_was_not_capped_may_be_used_without_a_bound(hard: Hard, resource: s
     assert f"requests.{resource}" not in written(tmp_path)
     assert [quota["limit"] for quota in quotas(made) if not quota["guaranteed"]] == ["none"]
     assert told(made) == [f"no quota caps `{resource}` in `one`"]
+
+
+def test_what_no_quota_of_a_namespace_caps_is_one_remark(tmp_path: Path) -> None:
+    metadata = {
+        **MIG_NODE["metadata"],
+        "labels": {**MIG_NODE["metadata"]["labels"], "nvidia.com/mig.config": "all-balanced"},
+    }
+    published = {"nvidia.com/mig-1g.5gb": "16", "nvidia.com/mig-2g.10gb": "8", "nvidia.com/mig-3g.20gb": "8"}
+    node = {**MIG_NODE, "metadata": metadata, "status": {**MIG_NODE["status"], "allocatable": published}}
+    made = imported(tmp_path, a_node("a"), node, a_namespace(), a_quota({"requests.nvidia.com/gpu": "4"}))
+
+    resources = "`nvidia.com/mig-1g.5gb`, `nvidia.com/mig-2g.10gb` and `nvidia.com/mig-3g.20gb`"
+    assert told(made) == [f"no quota caps {resources} in `one`"]
+    assert [quota["limit"] for quota in quotas(made) if not quota["guaranteed"]] == ["none"] * 3
 
 
 def test_a_cap_of_zero_beside_a_cap_still_bans(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
+from itertools import chain
 from math import ceil, floor
 from typing import Any, Final
 
@@ -253,12 +254,17 @@ def _uncapped(team: Team, divider: Divider, caps: Collection[UnitKey], reports: 
     """Yield shares without a bound of what a team may use since none of its quotas caps it."""
     for space in team.spaces if divider.keeps_uncapped and not team.is_own and not team.queue else ():
         capped = read_caps(space.quotas).plain
-        for key, offers in divider.offers.items():
-            if key not in capped and not any(offer.key in caps for offer in offers):
-                resource, at = key.removeprefix("requests."), space.quotas[0].at / "spec" / "hard"
-                reports.gather("uncapped", at, space.name, resource=resource)
-                for offer in offers:
-                    yield Share(team.name, offer, None, {space.name: None}, {})
+        free = {
+            key.removeprefix("requests."): offers
+            for key, offers in divider.offers.items()
+            if key not in capped and not any(offer.key in caps for offer in offers)
+        }
+        if free:
+            reports.gather(
+                "uncapped", space.quotas[0].at / "spec" / "hard", space.name, resources=listing(sorted(free))
+            )
+        for offer in chain.from_iterable(free.values()):
+            yield Share(team.name, offer, None, {space.name: None}, {})
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:

@@ -288,7 +288,7 @@ def _same_as(option: str, value: str, command: click.Command, context: click.Con
     is_format = _find_row(OPTIONS, option) is _find_row(OPTIONS, "--json") or option == "--output"
     if is_format and (format_ := next((word for word in (option.lstrip("-"), value) if word in formats), "")):
         return "-o", format_
-    if value and (meant or _find_row(OPTIONS, option)) and command.name != "init":
+    if value and (meant or bool(_find_row(OPTIONS, option))) and command.name != "init":
         if "--tenant" in meant and "--tenant" in names and (tenant := _tenant_in(value, context)):
             return "--tenant", tenant
         if selected := _option_for(value, names, context):
@@ -334,9 +334,9 @@ def _knows(word: str) -> bool:
 
 def _retyped(context: click.Context, verb: str, words: Sequence[str]) -> str:
     """Return a command line with a verb, and with the folder that was named before the verb."""
-    folder = context.find_root().ensure_object(dict).get("directory")
-    is_named = folder is None or folder in words
-    return join(["gpuplan", *([] if is_named else ["-C", folder]), *filter(None, [verb]), *words])
+    folder = str(context.find_root().ensure_object(dict).get("directory", ""))
+    is_named = not folder or folder in words
+    return join(["gpuplan", *(() if is_named else ("-C", folder)), *filter(None, [verb]), *words])
 
 
 def _tenant_in(value: str, context: click.Context) -> str:

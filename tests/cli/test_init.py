@@ -499,9 +499,12 @@ def test_a_cluster_for_a_platform_that_is_there_is_copied(tmp_path: Path) -> Non
     added, known = (run("init", ".", "--cluster", name, cwd=root) for name in ("staging", "prod"))
 
     assert added.code == known.code == 2
-    assert "type `cp -r overlays/prod overlays/staging`, then write `name: staging`" in " ".join(added.err.split())
+    way = (
+        "type `mkdir -p overlays/staging && cp overlays/prod/cluster.yaml overlays/staging/`, and write `name: staging`"
+    )
+    assert way in " ".join(added.err.split())
     assert "change the platform that is there" in known.err
-    assert "cp -r" not in known.err
+    assert "mkdir" not in known.err
 
 
 def test_all_pools_that_are_wrong_are_said_at_once(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from jinja2 import Environment, StrictUndefined
 from gpuplan.cli.commands.wished import pools_named, pools_of_nodes
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.repository import OVERLAYS, branch_of, find_repository
-from gpuplan.compiler.documents import find_folders
+from gpuplan.compiler.documents import DiskTree, find_folders
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.yamltext import scalar
 from gpuplan.compiler.pipeline import report_on
-from gpuplan.compiler.pipeline.loading import load_tree
+from gpuplan.compiler.pipeline.loading import load_tree, way_to_cluster
 from gpuplan.compiler.pipeline.writing import create_all
 from gpuplan.compiler.planning.plan import Pool
 from gpuplan.compiler.policy.parse import document_of
@@ -54,9 +54,9 @@ def init(
     for name in _OURS:
         if os.path.lexists(target / name):  # a link that leads nowhere is there, too
             hint = "change the platform that is there, or name a new folder: `gpuplan init my-platform`"
-            raise GpuplanError(
-                f"`{target / name}` exists already, so nothing was written", _way_to_cluster(target, cluster) or hint
-            )
+            if cluster not in (known := find_folders(target, OVERLAYS)) and known:
+                hint = f"to add cluster `{cluster}`, {way_to_cluster(DiskTree(target), cluster)}; else, {hint}"
+            raise GpuplanError(f"`{target / name}` exists already, so nothing was written", hint)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     drafts = [*pools_named(pools if pools or nodes else _USUAL), *pools_of_nodes(terminal, nodes, cluster)]
     git = find_repository(target)
@@ -82,19 +82,6 @@ def init(
         'git add . && git commit -m "Describe our GPUs"',
     ]
     terminal.say("next:\n" + "".join(f"  {step}\n" for step in steps))
-
-
-def _way_to_cluster(target: Path, cluster: str) -> str:
-    """Return how to add a cluster to a platform; empty where there is no platform, or the cluster is there."""
-    known = find_folders(target, OVERLAYS)
-    if not known or cluster in known:
-        return ""
-    new = target / OVERLAYS / cluster
-    return (
-        f"to add cluster `{cluster}` to this platform, type `cp -r {quote(str(new.with_name(known[0])))}"
-        f" {quote(str(new))}`, then write `name: {cluster}` and its own destination into its Cluster document;"
-        " `gpuplan init my-platform` writes a new platform"
-    )
 
 
 def _platform(cluster: str, drafts: Sequence[Draft], named: Mapping[str, str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ def pools_named(wishes: Sequence[str]) -> list[Draft]:
     wrong: list[GpuplanError] = []
     for wish in wishes:
         try:
-            drafts.append(_pool_named(wish))
+            drafts.append(pool_named(wish))
         except GpuplanError as error:
             wrong.append(error)
     if len(wrong) > 1:
@@ -45,7 +45,8 @@ def pools_named(wishes: Sequence[str]) -> list[Draft]:
     return drafts
 
 
-def _pool_named(wish: str) -> Draft:
+def pool_named(wish: str) -> Draft:
+    """Return the pool that a value of `--pool` describes."""
     found = _POOL.fullmatch(wish)
     if found is None:
         near = _NEAR.fullmatch(wish)

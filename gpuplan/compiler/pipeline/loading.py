@@ -104,6 +104,15 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
     )
 
 
+def way_to_cluster(tree: FileTree, name: str) -> str:
+    """Return how a folder of overlays/ becomes a cluster: like another one, or like that of a starter."""
+    others = (f"{OVERLAYS}/{other}/cluster.yaml" for other in find_folders(tree, OVERLAYS))
+    like = next((path for path in others if tree.target(path).kind is Kind.FILE), None)
+    starter = f"gpuplan init ../starter --cluster {name}` and `"
+    copy = f"mkdir -p {OVERLAYS}/{name} && cp {like or f'../starter/{OVERLAYS}/{name}/cluster.yaml'} {OVERLAYS}/{name}/"
+    return f"type `{'' if like else starter}{copy}`, and write `name: {name}` and its own destination there"
+
+
 def own_gpus(root: Path) -> Mapping[str, Gpu]:
     """Return the GPU models that the platform's documents describe, by name; there are none without a platform."""
     if not find_folders(root, OVERLAYS):
@@ -234,7 +243,8 @@ class _Loader:
         if not found:
             at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
-            self._report_cluster(Finding(at, message, help=self._way_to_cluster(folder, name)))
+            help_ = f"{way_to_cluster(self.tree, name)}; if this is no cluster, move the folder out of {OVERLAYS}/"
+            self._report_cluster(Finding(at, message, help=help_))
             return None
         for extra in (document for document in found[1:] if document.name != found[0].name):
             at = extra.origin / "kind"
@@ -247,16 +257,6 @@ class _Loader:
                 help_ += f", and give a copy of `{found[0].name}` its own destination, or delete {folder}/"
             self._report_cluster(Finding(at, message, label="not the folder's name", help=help_))
         return found[0]
-
-    def _way_to_cluster(self, folder: str, name: str) -> str:
-        """Return how a folder of overlays/ becomes a cluster: as a copy of another one, or from a few fields."""
-        others = (f"{OVERLAYS}/{other}/cluster.yaml" for other in find_folders(self.tree, OVERLAYS))
-        if like := next((path for path in others if self.tree.target(path).kind is Kind.FILE), None):
-            way = f"type `cp {like} {folder}/`, and write `name: {name}` and its own destination there"
-        else:
-            starter = f"../starter --cluster {name}`, and `cp ../starter/{OVERLAYS}/{name}/cluster.yaml {folder}/"
-            way = f"type `gpuplan init {starter}`"
-        return f"{way}; if this is no cluster, move the folder out of {OVERLAYS}/"
 
     def _report_cluster(self, finding: Finding) -> None:
         self.diagnostics.append(CLUSTER_DOCUMENT.report(finding))
@@ -273,7 +273,7 @@ class _Loader:
             elif cluster is not None:
                 others = [name for name in find_folders(self.tree, ".") if name not in (OVERLAYS, OUT)]
                 close = renaming(folder, others)
-                if close is None and len(named) == 1 and not any(_is_whole_pool(document) for document in overlay):
+                if close is None and len(named) == 1:
                     close = self.unread_files.find_base(frozenset({OVERLAYS, OUT, *self.bases}), overlay)
                 if index is None and close is None:
                     continue
@@ -386,11 +386,6 @@ def _unmatched(document: Document, bases: Sequence[Document], lacking: Sequence[
         else f"delete this document, or bring back the other one, which `{log}` finds; for a new one, add {fields}",
     )
     return UNMATCHED_OVERLAY.report(finding)
-
-
-def _is_whole_pool(document: Document) -> bool:
-    spec = document.data.get("spec")
-    return document.kind == "Pool" and isinstance(spec, dict) and "gpu" in spec
 
 
 def _component(stage: str, part: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:

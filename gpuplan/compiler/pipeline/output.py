@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.outtree.disk import Disk, find_files
-from gpuplan.compiler.outtree.inventory import INVENTORY, digest, read_inventory, titles
+from gpuplan.compiler.outtree.inventory import INVENTORY, read_inventory, titles
 from gpuplan.compiler.outtree.rules import EDITED, INCOMPLETE, PRUNED, UNBUILT, UNREAD
 from gpuplan.compiler.pipeline.loading import Repository
 from gpuplan.compiler.pipeline.unread import way_to_component
@@ -74,7 +74,7 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         missing = [path for path in chosen if path not in times and not disk.has(path)]
         built = os.stat(root / out / INVENTORY).st_mtime_ns if inventory else 0  # noqa: PTH116 - as fast as can be
         newer = [path for path in chosen if times.get(path, 0) > built]
-        edited = [path for path in newer if inventory and _is_edited(disk.read(path), inventory.digests(path))]
+        edited = [path for path in newer if inventory and not inventory.has_written(path, disk.read(path) or b"")]
     except GpuplanError as error:
         yield INCOMPLETE.report(Finding(at, error.message, help=error.hint))
         return
@@ -96,21 +96,14 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         yield UNBUILT.report(Finding(at, message, help=f"run `gpuplan build` and commit `{out}/` with the policies"))
 
 
-def _is_edited(data: bytes | None, digests: Collection[str]) -> bool:
-    """Whether a file has a text that gpuplan did not write, nor left behind in a power failure."""
-    if data is None or not data.strip(b"\0"):
-        return False
-    return {digest(data), digest(data.replace(b"\r\n", b"\n"))}.isdisjoint(digests)
-
-
 def judge_others(
-    found: Iterable[str], ours: Collection[str], out: str, clusters: Collection[str] = ()
+    paths: Collection[str], ours: Collection[str], out: str, clusters: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
     """Yield a note for each manifest of somebody else in a folder of gpuplan's, or above them: nothing reads it."""
-    lists = {path.rpartition("/")[0] for path in found if path.endswith(_KUSTOMIZATIONS)}
+    lists = {path.rpartition("/")[0] for path in paths if path.endswith(_KUSTOMIZATIONS)}
     own = {path.rpartition("/")[0] for path in ours if path.endswith(_KUSTOMIZATIONS)}
     known = {cluster_of(path) for path in ours if "/" in path}
-    for path in sorted(set(found) - set(ours)):
+    for path in sorted(set(paths) - set(ours)):
         folder = path.rpartition("/")[0]
         while folder and folder not in lists:
             folder = folder.rpartition("/")[0]

@@ -56,8 +56,11 @@ class UnreadFiles:
     def find_base(self, read: frozenset[str], overlay: Iterable[Document]) -> str | None:
         """Return the folder of most policies that nothing reads, and that an overlay may have been written for.
 
-        An overlay that has more than its Cluster changes some of those policies.
+        An overlay with a whole pool stands alone. One that has more than its Cluster changes some of those policies.
         """
+        specs = [item.data.get("spec") for item in overlay if item.kind == "Pool"]
+        if any(isinstance(spec, dict) and "gpu" in spec for spec in specs):
+            return None
         changed = {(item.kind, item.name) for item in overlay if item.kind != "Cluster"}
         found: dict[str, int] = {}
         for folder in find_folders(self.tree, "."):

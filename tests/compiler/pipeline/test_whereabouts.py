@@ -117,7 +117,7 @@ def test_a_copied_overlay_is_one_mistake(platform: Path) -> None:
 def test_an_overlay_without_a_cluster_gets_one_from_another(platform: Path) -> None:
     (platform / "overlays/new").mkdir()
     (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU110"]
-    assert found.startswith("type `cp overlays/dev/cluster.yaml overlays/new/`, and write `name: new`")
+    assert found.startswith("type `mkdir -p overlays/new && cp overlays/dev/cluster.yaml overlays/new/`, and write")
 
 
 def test_a_file_beside_the_clusters_is_sent_to_a_folder_that_is_read(platform: Path) -> None:

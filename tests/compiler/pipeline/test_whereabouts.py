@@ -76,7 +76,7 @@ def test_a_change_of_a_document_that_is_gone_is_no_new_one(platform: Path) -> No
     assert [(item.code, item.finding.message) for item in found] == [
         ("GPU114", "the bases have no Pool `a100-mixed` to change")
     ]
-    assert found[0].finding.help.endswith("for a new Pool, add `gpu` and `sharing`")
+    assert found[0].finding.help.endswith("for a new one, add `gpu` and `sharing`")
 
 
 def test_a_change_of_a_document_that_was_moved_away_is_shown_where_it_is(platform: Path) -> None:

@@ -249,9 +249,16 @@ def blamed(body: Body, is_refused: Callable[[Body], object]) -> list[Route]:
 
     It is the empty route if something is missing.
     """
+    spec = _map(body.get("spec"))
+    none: Body = {**spec, "containers": [], "initContainers": []}
+    each = [
+        (field, index, {**body, "spec": {**none, field: [container]}})
+        for field in _CONTAINERS
+        for index, container in enumerate(sequence(spec.get(field)))
+    ]
     routes = [
         (*_CONTAINERS[field], index, *route[3:])
-        for field, index, alone in _with_one_container(body)
+        for field, index, alone in each
         if is_refused(alone) and _smallest(alone, is_refused)[:2] == _CONTAINERS[field]
         for route in _narrowed(alone, _smallest(alone, is_refused), is_refused)
     ]
@@ -269,14 +276,6 @@ def _narrowed(body: Body, route: Route, is_refused: Callable[[Body], object]) ->
 
 
 _CONTAINERS: Final[Mapping[str, Route]] = {name: ("spec", name) for name in ("containers", "initContainers")}
-
-
-def _with_one_container(body: Body) -> Iterator[tuple[str, int, Body]]:
-    spec = _map(body.get("spec"))
-    none: Body = {**spec, "containers": [], "initContainers": []}
-    for field in _CONTAINERS:
-        for index, container in enumerate(sequence(spec.get(field))):
-            yield field, index, {**body, "spec": {**none, field: [container]}}
 
 
 def _smallest(body: Body, is_refused: Callable[[Body], object]) -> Route:

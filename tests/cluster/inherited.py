@@ -29,7 +29,6 @@ from tests.cluster.processes import NotReadyError, until
 ENTRY: Final = "nvidia.com/mig.config"
 HAND: Final = "kubectl-client-side-apply"
 WORK: Final = frozenset({"Deployment", "StatefulSet", "Job"})
-_OPERATOR: Final = "gpu-operator"
 _DEVICES: Final = {"NVIDIA-A100-SXM4-40GB": 0x20B010DE, "NVIDIA-H100-80GB-HBM3": 0x233010DE}
 """What filters of the MIG manager's file compare with, by the label of GPU Feature Discovery."""
 
@@ -225,7 +224,9 @@ class Inherited:
             self._end(name)
 
     def _config_map(self, name: str) -> dict[str, str]:
-        data: dict[str, str] = self.plane.api.get(f"/api/v1/namespaces/{_OPERATOR}/configmaps/{name}")["data"]
+        """What a file holds, in whatever namespace the operator is."""
+        found = (body for body in self.plane.api.list("/api/v1/configmaps") if body["metadata"]["name"] == name)
+        data: dict[str, str] = next(found)["data"]
         return data
 
 

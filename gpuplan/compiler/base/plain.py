@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, has_few_aliases, is_deep
 from gpuplan.compiler.base.diagnostics import Path
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Part = TypeVar("_Part")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Part]]) -> dict[_Key, tuple[_Part, ...]]:
+    """Return the second parts of pairs by the first ones, both in their order."""
+    found: dict[_Key, list[_Part]] = {}
+    for key, part in pairs:
+        found.setdefault(key, []).append(part)
+    return {key: tuple(parts) for key, parts in found.items()}
 
 
 def mapping(value: object) -> Mapping[str, object]:

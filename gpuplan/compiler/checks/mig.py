@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
@@ -363,9 +364,7 @@ def gpu_index_out_of_range(plan: Plan) -> Iterator[Finding]:
     """
     for use, entry in _entries(plan):
         # One finding for all indexes that the same pools lack: the more pools, the larger the index.
-        lacking: dict[int, list[int]] = {}
-        for index in sorted(set(entry.gpus or ())):
-            lacking.setdefault(len(_short(use, index)), []).append(index)
+        lacking = grouped((len(_short(use, index)), index) for index in sorted(set(entry.gpus or ())))
         for indexes in (indexes for how_many, indexes in lacking.items() if how_many):
             short = _short(use, indexes[0])
             yield Finding(

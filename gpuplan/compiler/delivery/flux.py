@@ -10,7 +10,6 @@ or tenant, or with `flux` when the policy chooses another tool; what it leaves b
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import join, normpath
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
@@ -197,14 +197,12 @@ def _deletions(identities: Iterable[Identity]) -> list[dict[str, Any]]:
 
     It asks for a kind and a name in the patch itself, and does not look at them.
     """
-    kinds: defaultdict[str, set[str]] = defaultdict(set)
-    for identity in identities:
-        kinds[identity.group].add(identity.kind)
+    kinds = grouped((identity.group, identity.kind) for identity in identities)
     patch = "$patch: delete\napiVersion: v1\nkind: Any\nmetadata:\n  name: any\n"
     # An empty group would be any, so the core group is left to its kinds.
     groups = {group: {"group": group.replace(".", r"\.")} if group else {} for group in sorted(kinds)}
     return [
-        {"patch": patch, "target": {**target, "kind": "|".join(sorted(kinds[group]))}}
+        {"patch": patch, "target": {**target, "kind": "|".join(sorted({*kinds[group]}))}}
         for group, target in groups.items()
     ]
 

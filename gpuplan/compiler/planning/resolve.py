@@ -37,7 +37,6 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     Prices,
     PriorityClass,
-    Quota,
     Retained,
     RetainedDevicePluginConfig,
     RetainedLayout,
@@ -47,7 +46,6 @@ from gpuplan.compiler.planning.plan import (
     Stage,
     Tenant,
     Total,
-    UnitKey,
     Workload,
 )
 from gpuplan.compiler.planning.pools import divisible_mib, resolve_pool
@@ -450,9 +448,7 @@ def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ..
     A tenant counts within the nearest ancestor that states a quota of its own for the unit: its guarantee is then a
     part of the ancestor's, and must not be counted again.
     """
-    counted: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
-    for tenant, quota in Tree(tenants).outermost:
-        counted.setdefault(quota.key, []).append((tenant, quota))
+    counted = Tree(tenants).outermost_by_unit
     totals = []
     for pool in pools:
         for unit in pool.units:

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.manifests.quantities import parse_quantity
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
@@ -357,10 +357,8 @@ def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iter
         change = Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, undo)
         yield _with_requests(change, moved.get(_key(new), ()))
 
-    objects: dict[Subject, list[ObjectChange]] = {}
-    for item in object_changes:
-        for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
-            objects.setdefault(subject, []).append(item)
+    of_work = (item for item in object_changes if item.folder.startswith(f"{Stage.WORKLOADS}/"))
+    objects = grouped((subject, item) for item in of_work for subject in item.about)
 
     def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
         if differing := objects.get(subject_of(new)):

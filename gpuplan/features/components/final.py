@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, text
 from gpuplan.compiler.base.wording import count, misspelling
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import read_text
@@ -184,7 +184,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
         for index, group in enumerate(groups)
     ]
     results: dict[str, _Bodies | Refusal] = {}
-    refused: list[list[str]] = []
+    refused: list[Sequence[str]] = []
     for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
         if built is None:
             continue
@@ -208,11 +208,9 @@ _LARGEST_BUNDLE = 16
 """Building takes quadratic time in the objects of one build."""
 
 
-def _groups(folders: Iterable[str]) -> list[list[str]]:
+def _groups(folders: Iterable[str]) -> list[Sequence[str]]:
     """Folders to be built together: namespaces or pools, which do not refer to each other's objects."""
-    stages: dict[str, list[str]] = {}
-    for name in folders:
-        stages.setdefault(name.partition("/")[0], []).append(name)
+    stages = grouped((name.partition("/")[0], name) for name in folders)
     return [
         names[start : start + _LARGEST_BUNDLE]
         for names in stages.values()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.layouts import entry_of
@@ -162,9 +163,7 @@ class _Layouts:
 
 def _division(cut: Cut) -> Spec:
     """Return the instances of each GPU, or of all GPUs if they are cut alike."""
-    kinds: dict[object, list[int]] = {}
-    for index, counts in enumerate(cut.per_gpu):
-        kinds.setdefault(tuple(sorted(counts.items())), []).append(index)
+    kinds = grouped((tuple(sorted(counts.items())), index) for index, counts in enumerate(cut.per_gpu))
     if len(kinds) == 1:
         return {"instances": dict(cut.per_gpu[0])}
     devices = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import inside, mapping, sequence
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
@@ -39,9 +39,7 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     The order is the same whether a pool has a key or a document retains it for the pool.
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    parts: dict[str, list[Pool]] = {}
-    for part in plan.parts:
-        parts.setdefault(part.labels[DEVICE_PLUGIN_CONFIG_LABEL], []).append(part)
+    parts = grouped((part.labels[DEVICE_PLUGIN_CONFIG_LABEL], part) for part in plan.parts)
     made: dict[str, Mapping[str, Any]] = {key: united(alike, strategy) for key, alike in parts.items()}
     known = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
     pools = {pool.name for pool in plan.pools}

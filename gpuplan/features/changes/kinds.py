@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.backends.partitions import OF_BOARDS
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of, without
@@ -117,12 +118,9 @@ def _boards(rule: Body) -> Iterator[str]:
     """Ids of devices, with those of the subsystem where a rule says them."""
     terms = [term for any_of in mappings(rule.get("matchAny")) for term in mappings(any_of.get("matchFeatures"))]
     for feature in (*mappings(rule.get("matchFeatures")), *terms):
-        values = (items(section(feature, "matchExpressions", name).get("value")) for name in _OF_BOARDS)
+        values = (items(section(feature, "matchExpressions", name).get("value")) for name in OF_BOARDS)
         ids, *subsystem = ([str(value) for value in found] for found in values)
         yield from (":".join((device, *(part for found in subsystem for part in found))) for device in ids)
-
-
-_OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:

@@ -24,7 +24,7 @@ from gpuplan.compiler.catalog.operands import (
     running,
     sections,
 )
-from gpuplan.compiler.catalog.operators import default_driver
+from gpuplan.compiler.catalog.operators import NFD_CHART, OPERATORS_PACKAGE, default_driver
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning import gpu_operator
 from gpuplan.compiler.planning.plan import MIG_MANAGER_LABEL, UNREAD, GpuOperator, Plan, Pool, Stage
@@ -583,11 +583,10 @@ def _own_driver(operator: GpuOperator) -> str:
 
 # --- What the operator is told -----------------------------------------------------------------------------------
 
-_NFD: Final = "node-feature-discovery"
 _NFD_INSTANCE: Final = "NodeFeatureDiscovery nfd-instance"
-_SUBSCRIPTION: Final = "Subscription gpu-operator-certified"
+_SUBSCRIPTION: Final = f"Subscription {OPERATORS_PACKAGE}"
 
-_OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
+_OF_POOLS: Final = frozenset(("daemonsets", NFD_CHART, _NFD_INSTANCE))
 """Settings that follow from the labels and taints of pools."""
 
 

@@ -10,7 +10,6 @@ from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
@@ -25,6 +24,7 @@ from gpuplan.compiler.manifests.shapes import shape_of_pods
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
+from gpuplan.compiler.planning.hand_files import UNKNOWN_FIELD
 from gpuplan.compiler.planning.linking import Linked, find_written
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
@@ -374,8 +374,6 @@ def _get(value: Any, route: Path) -> Any:  # noqa: ANN401 - any part of an objec
 
 # --- What the API server takes -----------------------------------------------------------------------------------
 
-_UNKNOWN_FIELD: Final = regex(r"unknown field `([^`]+)`")
-
 
 @check("GPU442", "pod-patch-does-not-fit")
 def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
@@ -397,7 +395,7 @@ def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
     manifests = [work.manifest for work in patching.values()]
     for problem in check_schemas(manifests, generated.plan.cluster.spec.kubernetes):
         work = patching[id(problem.manifest)]
-        unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
+        unknown = UNKNOWN_FIELD.fullmatch(problem.message)
         at = _find_place(work, (*problem.path, *(unknown.groups() if unknown else ())))
         if at is not None and (at.source.title, at.path) not in known:
             yield Finding(

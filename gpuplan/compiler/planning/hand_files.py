@@ -286,7 +286,7 @@ def sync_options(annotations: Mapping[str, object]) -> Mapping[str, str]:
 
 def is_zero(value: object) -> bool:
     """Whether a quantity is none of something."""
-    return isinstance(value, str | int | float) and parse_quantity(str(value)) == 0
+    return parse_quantity(str(value)) == 0
 
 
 # --- By the schemas of its kind ----

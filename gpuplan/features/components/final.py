@@ -29,8 +29,6 @@ from gpuplan.features.components.kustomize import Refusal, Scratch
 from gpuplan.features.components.needs import Finder, Needs, all_sources
 from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 
-OFF = "off"
-
 
 def judge(
     rendered: Rendered,
@@ -50,9 +48,9 @@ def judge(
     clusters = [cluster for cluster in rendered.clusters if cluster.own.components]
     if not clusters:
         return Judged()
-    command = None if program == OFF else kustomize.find_program(program)
+    command = kustomize.find_program(program)
     judged = Judged(is_complete=command is not None)
-    if command is None and program != OFF:
+    if command is None and program != kustomize.OFF:
         plan = clusters[0].plan
         finding = Finding(
             origin_of(next(component for component in plan.components if component.at)),
@@ -64,7 +62,7 @@ def judge(
         judged.diagnostics.append(Diagnostic(COMPONENTS_NOT_BUILT, finding, clusters=(plan.cluster.name,)))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
-        if program != OFF:
+        if program != kustomize.OFF:
             sound, obstacles = _sound_components(patched, root, is_built=command is not None)
             judged.diagnostics += obstacles
         if command is not None and judged.is_complete:
@@ -77,7 +75,7 @@ def judge(
 
 def built(plan: Plan, root: Path, out: str, program: str = "") -> Patched:
     """The folders of a cluster with what comes of their Components; those that cannot be built stay as they are."""
-    command = None if program == OFF else kustomize.find_program(program)
+    command = kustomize.find_program(program)
     rendered = render([plan], root.resolve(), out, None, is_whole=False)
     patched = Patched(plan, _folders(rendered.clusters[0]))
     if command is None:

@@ -21,7 +21,6 @@ from gpuplan.features.components.checks.objects import labels_of
 
 # --- Who reads them ----------------------------------------------------------------------------------------------
 
-
 FORMER_NAMESPACE = "gpu-operator-resources"
 
 

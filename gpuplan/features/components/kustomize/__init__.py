@@ -23,6 +23,7 @@ from gpuplan.features.components.kustomize.scratch import Scratch, Sources, laid
 __all__ = [
     "LONGEST_BUILD",
     "MARK",
+    "OFF",
     "Refusal",
     "Scratch",
     "Sources",
@@ -33,6 +34,8 @@ __all__ = [
     "laid_out",
 ]
 
+OFF: Final = "off"
+"""The name that stands for no program."""
 KNOWN_PROGRAMS: Final = ("kustomize", "kubectl")
 LONGEST_BUILD: Final = 30
 """Seconds of one build. A thousand queues in one folder, which is the largest that gpuplan writes, take eight."""
@@ -52,6 +55,8 @@ class Refusal(Value):
 
 def find_program(wanted: str = "") -> tuple[str, ...] | None:
     """The command that builds a folder: the program wanted, or whichever is on the path; None where there is none."""
+    if wanted == OFF:
+        return None
     for name in (wanted,) if wanted else KNOWN_PROGRAMS:
         program = programs.find_program(name)
         if program:

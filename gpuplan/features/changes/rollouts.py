@@ -26,7 +26,8 @@ from gpuplan.compiler.pipeline import Report, validate, writing
 from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
-from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, find_pattern
+from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
+from gpuplan.compiler.planning.node_patterns import find_pattern
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

@@ -77,18 +77,9 @@ def _spelt(name: str) -> str:
 
 _OF_PODS: Final = frozenset(("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 _STANDARD: Final = _OF_PODS | {
-    "configmaps",
-    "ephemeral-storage",
-    "limits.ephemeral-storage",
-    "persistentvolumeclaims",
-    "replicationcontrollers",
-    "requests.ephemeral-storage",
-    "requests.storage",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
+    *("configmaps", "ephemeral-storage", "limits.ephemeral-storage", "persistentvolumeclaims"),
+    *("replicationcontrollers", "requests.ephemeral-storage", "requests.storage", "resourcequotas", "secrets"),
+    *("services", "services.loadbalancers", "services.nodeports"),
 }
 _SCOPES: Final = ("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass")
 _SCOPES_OF_PODS: Final = frozenset((*_SCOPES, "Terminating"))

@@ -18,21 +18,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.features.components.kustomize.confinement import find_confinement
 from gpuplan.features.components.kustomize.running import MAX_PRINTED, Excess, environment, run
-from gpuplan.features.components.kustomize.scratch import Scratch, Sources, laid_out
-
-__all__ = [
-    "LONGEST_BUILD",
-    "MARK",
-    "OFF",
-    "Refusal",
-    "Scratch",
-    "Sources",
-    "build",
-    "bundle",
-    "can_confine",
-    "find_program",
-    "laid_out",
-]
+from gpuplan.features.components.kustomize.scratch import Scratch as Scratch, Sources as Sources, laid_out as laid_out
 
 OFF: Final = "off"
 """The name that stands for no program."""

@@ -1028,6 +1028,11 @@ class Plan(Value, eq=False):
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 
+    @cached_property
+    def owners(self) -> Mapping[str, Tenant]:
+        """The tenants by the namespaces that are listed for them."""
+        return {namespace: tenant for tenant in self.tenants for namespace in tenant.spec.namespaces}
+
     @property
     def parts(self) -> tuple[Pool, ...]:
         """The pools, those that a rollout divides in their parts: what is shared alike."""

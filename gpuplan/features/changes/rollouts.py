@@ -136,7 +136,6 @@ class RolloutPlan(NamedTuple):
 
     pool: Pool
     target: Pool
-    max_unavailable: int
     steps: tuple[RolloutStep, ...]
 
 
@@ -203,7 +202,7 @@ def plan_rollout(
     if shortages := tuple(worst.values()):
         return Refusal(pool, target, None, shortages)
     way = _Way(pool, home, aim, target, defined)
-    return RolloutPlan(pool, target, max_unavailable, tuple(_steps(way, legs, max_unavailable, guarantees)))
+    return RolloutPlan(pool, target, tuple(_steps(way, legs, max_unavailable, guarantees)))
 
 
 class _Leg(NamedTuple):

@@ -229,8 +229,7 @@ def tenants_to_add(plan: Plan, flows: Flows) -> dict[str, str]:
     `ML Team` is `ml-team`: a tenant's namespace has its name.
     """
     known = {tenant.name for tenant in plan.tenants}
-    taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
-    taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    taken = {*known, *plan.owners, *(name for kind, name in plan.removed if kind == "Tenant")}
     names: dict[str, str] = {}
     for team in dict.fromkeys(team for team, _ in flows if team not in known):
         label = regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-")

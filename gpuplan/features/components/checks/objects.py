@@ -80,10 +80,9 @@ def quota_beside_queues(files: HandFiles) -> Iterator[Finding]:
     plan = files.plan
     if plan is None or plan.cluster.cap is not Cap.QUEUE:
         return
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     counted = {f"requests.{resource}" for resource in gpu_resources(plan)}
     for quota in files.of_kind("ResourceQuota"):
-        tenant = tenants.get(text(quota.metadata.get("namespace")))
+        tenant = plan.owners.get(text(quota.metadata.get("namespace")))
         if tenant is None or quota.before is not None:
             continue
         hard = inside(quota.body, "spec", "hard")
@@ -167,10 +166,9 @@ def two_defaults_for_containers(files: HandFiles) -> Iterator[Finding]:
     Say it in `containers` of the tenant, and remove the LimitRange.
     """
     plan = files.plan
-    holders = {namespace: tenant for tenant in (plan.tenants if plan else ()) for namespace in tenant.spec.namespaces}
     for found in files.of_kind("LimitRange", ""):
         namespace = text(found.metadata.get("namespace"))
-        tenant = holders.get(namespace)
+        tenant = plan.owners.get(namespace) if plan else None
         if plan is None or tenant is None or found.before is not None:
             continue
         given = container_limits(tenant, namespace, plan.scheduler)
@@ -398,9 +396,7 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
     if plan is None or plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
-    judged = {
-        name for tenant in plan.tenants for name in tenant.spec.namespaces if has_admission_policies(plan.cluster)
-    }
+    judged = plan.owners if has_admission_policies(plan.cluster) else ()
     for ask in (ask for ask in asks(files) if ask.is_gpu):
         is_judged = text(ask.of.metadata.get("namespace")) in judged
         if ask.is_limit and not is_zero(ask.amount) and not is_judged and ask.resource not in offered:

@@ -70,17 +70,17 @@ def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
     return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()
 
 
-def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
+def total_text(parts: Sequence[tuple[str, Amount]]) -> str:
     """Return the proof of a sum, the largest parts if there are many: `` `research` 12 + `training` 8 = 20 ``."""
     if len(parts) == 1:
         return f"`{parts[0][0]}` {number(parts[0][1])}"
     listed = list(parts)
-    if len(parts) > shown:
-        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:shown]
+    if len(parts) > SHOWN:
+        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:SHOWN]
     terms = [f"`{name}` {number(amount)}" for name, amount in listed]
-    if len(parts) > shown:
+    if len(parts) > SHOWN:
         rest = add([amount for _, amount in parts]) - add([amount for _, amount in listed])
-        terms.append(f"{len(parts) - shown} more {number(rest)}")
+        terms.append(f"{len(parts) - SHOWN} more {number(rest)}")
     return f"{' + '.join(terms)} = {number(add([amount for _, amount in parts]))}"
 
 

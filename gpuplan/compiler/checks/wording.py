@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate
@@ -31,6 +31,11 @@ def number(amount: Amount) -> str:
 def in_yaml(value: object) -> str:
     """Return a value as people write it: text without quotes, all else as in JSON and YAML."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def in_flow(items: Mapping[str, object]) -> str:
+    """Return a mapping as people type it in one line: `{3g.40gb: 1, 2g.20gb: 2}`."""
+    return f"{{{', '.join(f'{key}: {value}' for key, value in items.items())}}}"
 
 
 def add(amounts: Sequence[Amount]) -> Amount:

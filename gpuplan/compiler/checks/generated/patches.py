@@ -14,7 +14,7 @@ from gpuplan.compiler.base.plain import items, mapping
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import refused_in, refuses_in
+from gpuplan.compiler.checks.wording import in_flow, refused_in, refuses_in
 from gpuplan.compiler.manifests import check_schemas
 from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
@@ -157,8 +157,7 @@ def _changes(laid: _Laid) -> Iterator[_Change]:
                 yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
         elif isinstance(before, list) and isinstance(after, list) and (what := _MAY_BE_LONGER.get(route[-1])):
             if missing := [item for item in before if item not in after]:
-                flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
-                add = ", ".join(f"`{{{flow}}}`" for flow in flows)
+                add = ", ".join(f"`{in_flow(entry)}`" for entry in missing)
                 yield inner, f"takes away {what}", laid.links(route)[0].at, f"the list is replaced: add {add}"
         elif before != after:
             yield from _changed(laid, route, inner, "changes")

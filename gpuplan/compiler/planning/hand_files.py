@@ -359,7 +359,7 @@ def parts_of(plan: Plan, stage: Stage) -> list[str]:
     """Return the names that a stage may have folders for: pools or namespaces."""
     if stage.is_by_pool:
         return [pool.name for pool in plan.pools]
-    return list(plan.owners)
+    return [name for tenant in plan.tenants for name in tenant.spec.namespaces]
 
 
 def are_parts_unsure(plan: Plan, stage: Stage) -> bool:

@@ -10,6 +10,7 @@ from gpuplan.compiler.backends.partitions import OF_BOARDS
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of, without
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, lines
@@ -405,14 +406,11 @@ def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, r
             inner = _differing(routes, section(before, key), section(after, key), field)
             yield from (found if found in routes else route for found in inner)
             continue
-        old, new = (body.get(key, _ABSENT) for body in (before, after))
+        old, new = (body.get(key, ABSENT) for body in (before, after))
         if field in routes:
-            old, new = (_ABSENT if value is False else value for value in (old, new))
+            old, new = (ABSENT if value is False else value for value in (old, new))
         if old != new:
             yield field if field in routes else route
-
-
-_ABSENT: Final = object()
 
 
 # --- Kinds that nothing else is known of -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import DiskTree, Document, find_folders
 from gpuplan.compiler.documents.filetree import Written
-from gpuplan.compiler.pipeline import report_on
+from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.compiler.pipeline.writing import write_all
 from gpuplan.compiler.planning.plan import Isolation, Plan
@@ -99,7 +99,7 @@ def pack(
     if not report.is_valid or not report.plans:
         return Packing(name, question.objective, report, None)
     plan = report.plans[0]
-    asking = _Asking(folder, repository, plan, question)
+    asking = _Asking(folder, repository, report, plan, question)
     order, remarks = asking.order(demand)
     needs = order.needs
     packing = Packing(
@@ -155,8 +155,9 @@ def _text_of(path: Path) -> str | None:
 class _Asking:
     """One question to one cluster."""
 
-    def __init__(self, root: Path, repository: Repository, plan: Plan, question: Question) -> None:
+    def __init__(self, root: Path, repository: Repository, report: Report, plan: Plan, question: Question) -> None:
         self._root = root
+        self._report = report
         self._plan = plan
         self._question = question
         self._cluster = plan.cluster.name
@@ -279,7 +280,7 @@ class _Asking:
         if not (chosen.unmet or assignment.changes_nodes or cuts_guarantees(plan, fleet.names, flows)) and not any(
             True for claim in order.claims for _ in not_held(plan, claim, {})
         ):  # what is guaranteed today is enough: another answer as good would move quotas for nothing
-            return self._judged(Variant(variation, chosen, fleet, assignment, (), (), {}))
+            return self._judged(Variant(variation, chosen, fleet, assignment, (), (), {}, self._report))
         grants = rewritten(plan, fleet.names, assignment, flows, limits_stay=self._question.basis is Basis.LIMIT)
         names = tenants_to_add(plan, flows)
         teams: dict[str, list[Flow]] = {name: [] for name in names.values()}
@@ -293,7 +294,7 @@ class _Asking:
         findings = (*unmet(plan, fleet, chosen, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         kept = (one for one in grants.moved if one.tenant in grants.quotas)  # others have in sum what they had
         moved = (*kept, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
-        variant = Variant(variation, chosen, fleet, assignment, moved, seated, files, findings=findings)
+        variant = Variant(variation, chosen, fleet, assignment, moved, seated, files, self._report, findings=findings)
         if has_errors(findings):
             return variant
         judged = self._judged(variant)
@@ -320,10 +321,11 @@ class _Asking:
         known = tuple(find_folders(self._root, OVERLAYS))
         repository = load_tree(Written(DiskTree(self._root), contents), known, (self._cluster,))
         after: Platform = Platform.of(Side(SideKind.PROPOSAL, "the proposal", self._root), repository)
+        report = after.report or self._report
         plan = after.plans.get(self._cluster)
         if after.errors or plan is None:
-            return replace(variant, findings=(*variant.findings, *after.errors))
-        return replace(variant, plan=plan, diff=compare_platforms(self._before, after))
+            return replace(variant, report=report, findings=(*variant.findings, *after.errors))
+        return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
 
 
 def _policies(variant: Variant) -> object:

@@ -73,8 +73,8 @@ class Variant(Value):
     """One answer, and the policies that it makes.
 
     ``files`` are to be written, by path below the root, with None for a file that goes. ``plan`` is the cluster as
-    these policies have it, and ``diff`` has what they change. If the policies have errors, both are None.
-    ``findings`` are these errors, or say why it cannot be written, or does not meet the demand.
+    these policies have it, and ``diff`` has what they change. If the policies have errors, both are None, and
+    ``report`` has the errors. ``findings`` say why it cannot be written, or does not meet the demand.
     """
 
     variation: Variation
@@ -84,6 +84,7 @@ class Variant(Value):
     moved: tuple[Moved, ...]
     seats: tuple[Seat, ...]
     files: Mapping[str, str | None]
+    report: Report
     plan: Plan | None = None
     diff: Diff | None = None
     findings: tuple[Diagnostic, ...] = ()

@@ -11,6 +11,7 @@ from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.plain import items, mapping
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
@@ -52,7 +53,7 @@ class _Laid(NamedTuple):
     def before(self, route: Path) -> object:
         """Return what is there without the patch and stays, or that nothing is if the patch takes it away."""
         is_gone = any(len(at) < len(route) and route[: len(at)] == at for at, _ in self.result.removed)
-        return _MISSING if is_gone else _get(self.template, route)
+        return ABSENT if is_gone else _get(self.template, route)
 
     def stated(self, inner: Path) -> object:
         """Return what the patch itself says."""
@@ -152,7 +153,7 @@ _Change = tuple[Path, str, Origin | None, str]
 def _changes(laid: _Laid) -> Iterator[_Change]:
     for route, inner in _set(laid.result).items():
         before, after = laid.before(route), laid.stated(inner)
-        if _is_missing(before):
+        if before is ABSENT:
             if (instead := _decided_elsewhere(laid, route, inner)) is not None:
                 yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
         elif isinstance(before, list) and isinstance(after, list) and (what := _MAY_BE_LONGER.get(route[-1])):
@@ -178,7 +179,7 @@ def _set(result: Patched) -> Mapping[Path, Path]:
 
 def _changed(laid: _Laid, route: Path, inner: Path, verb: str) -> Iterator[_Change]:
     """Yield a change of what the policy decides by a field, or by the kind of work. Anybody may decide the rest."""
-    route = _GROUP if route == _GROUP[: len(route)] and not _is_missing(laid.before(_GROUP)) else route
+    route = _GROUP if route == _GROUP[: len(route)] and laid.before(_GROUP) is not ABSENT else route
     if route != _GROUP and not _FREE.isdisjoint(route):
         return
     what, links = f"{verb} `{_shown(laid, route, inner)}`", laid.links(route)
@@ -311,7 +312,7 @@ _OF_PORT: Final = ("protocol",)
 def _in_item(laid: _Laid, rest: Path, route: Path, inner: Path) -> str | None:
     """Return what to do about a part of an item that the policy made. ``rest`` begins with the item's list."""
     match rest:
-        case (str(field), int(), *_) if not _is_missing(laid.before(route[: len(route) - len(rest) + 2])):
+        case (str(field), int(), *_) if laid.before(route[: len(route) - len(rest) + 2]) is not ABSENT:
             return "leave it out: the Service leads to this port" if rest[2:] == _OF_PORT else _ITEMS.get(field)
         case ("volumeMounts", int(), "mountPath"):
             mounts = [mapping(item).get("mountPath") for item in items(laid.before(route[:-2]))]
@@ -355,19 +356,12 @@ def _shown(laid: _Laid, route: Path, inner: Path) -> str:
     return field_path(tuple(shown))
 
 
-_MISSING: Final = object()
-
-
-def _is_missing(value: object) -> bool:
-    return value is _MISSING
-
-
 def _get(value: Any, route: Path) -> Any:  # noqa: ANN401 - any part of an object
     for part in route:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
-            return _MISSING
+            return ABSENT
     return value
 
 

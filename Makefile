@@ -36,7 +36,7 @@ test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real 
 
 proof: $(BIN)/.dev ## Run what takes too long for test-cluster, and write what came of it to docs/proof/
 	@$(BIN)/python -m tests.cluster.programs
-	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_argocd_changes.py tests/cluster/test_tenants.py tests/cluster/test_class_at_limit.py tests/cluster/test_gangs.py tests/cluster/test_operator.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py tests/cluster/test_strictly.py tests/features/live/test_round_trip.py tests/features/live/test_fuzz.py tests/features/packing/sizing/test_optimum.py tests/features/packing/sizing/test_any_size.py tests/laws/packing tests/laws/doors/test_commands.py
+	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_argocd_changes.py tests/cluster/test_tenants.py tests/cluster/test_class_at_limit.py tests/cluster/test_first_sync.py tests/cluster/test_gangs.py tests/cluster/test_operator.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py tests/cluster/test_strictly.py tests/features/live/test_round_trip.py tests/features/live/test_fuzz.py tests/features/packing/sizing/test_optimum.py tests/features/packing/sizing/test_any_size.py tests/laws/packing tests/laws/doors/test_commands.py
 
 test-trace: $(BIN)/.dev ## Change every value of the example: something changes with it, and what does traces to it
 	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/laws/tracing/test_traces.py tests/laws/acting

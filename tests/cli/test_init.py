@@ -15,7 +15,7 @@ import yaml
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.placement.layouts import maximal_layouts
 from tests.cli.runs import run, spawn
-from tests.git import a_repository
+from tests.git import a_repository, git
 
 
 def a_starter(root: Path, *options: str) -> Path:
@@ -124,6 +124,21 @@ def test_a_repository_needs_no_git_init(tmp_path: Path) -> None:
     a_repository(tmp_path)
 
     assert next_steps(run("init", "platform", cwd=tmp_path).err)[:2] == ["cd platform", "gpuplan validate"]
+
+
+def test_a_folder_of_a_repository_is_named_to_argo_cd_with_the_branch(tmp_path: Path) -> None:
+    git(a_repository(tmp_path), "checkout", "--quiet", "-b", "trunk")
+    url = "https://git.example.com/platform/all.git"
+
+    root = a_starter(tmp_path / "teams/gpus", f"--argocd={url}")
+    argocd = yaml.safe_load((root / "overlays/dev/cluster.yaml").read_text())["spec"]["argocd"]
+    assert argocd == {"repoURL": url, "revision": "trunk", "path": "teams/gpus/out"}
+    assert run("validate", "--warnings-as-errors", cwd=root).out == ""
+
+    text = (a_starter(tmp_path / "other") / "overlays/dev/cluster.yaml").read_text()
+    assert text.endswith(
+        "  #   revision: trunk\n  #   path: other/out  # this folder is not the top of the repository\n"
+    )
 
 
 def test_the_way_to_a_folder_with_a_space_can_be_typed(tmp_path: Path) -> None:

@@ -136,6 +136,42 @@ def test_an_inventory_learns_nothing_of_what_is_behind_links(root: Path, tmp_pat
     assert "warning[GPU907] `out/dev/there` is a symbolic link, and" in done.out
 
 
+# --- Where it lies in the repository ---------------------------------------------------------------------------------
+
+
+ARGOCD = "  argocd: {repoURL: https://git.example.com/platform/gpus.git}\n"
+
+
+@pytest.mark.parametrize(("tool", "name"), [(ARGOCD, "Argo CD"), ("  flux: {}\n", "Flux")])
+def test_a_platform_below_the_top_of_its_repository_is_told_and_the_path_in_the_help_ends_it(
+    tool: str, name: str, tmp_path: Path
+) -> None:
+    top = a_repository(tmp_path / "all")
+    root = a_platform(top / "teams/gpus", "dev")
+    file = root / "overlays/dev/cluster.yaml"
+    write(file, file.read_text() + tool)
+
+    done = run("validate", *CONCISE, cwd=root)
+
+    (line,) = done.out.splitlines()
+    assert f"note[GPU908] {name} would look for `out/` at the top of the repository" in line
+    assert "`path: teams/gpus/out`" in run("validate", cwd=root).out
+    assert "GPU908" in run("build", *CONCISE, cwd=root).out
+    write(
+        file, file.read_text().replace("{}", "{path: teams/gpus/out}").replace(".git}", ".git, path: teams/gpus/out}")
+    )
+    assert "GPU908" not in run("validate", *CONCISE, cwd=root).out
+
+
+def test_a_platform_at_the_top_or_with_a_path_or_in_no_repository_is_not_told(tmp_path: Path) -> None:
+    places = (a_repository(tmp_path / "top"), tmp_path / "nowhere", a_repository(tmp_path / "all") / "gpus")
+    for root, path in zip(places, ("", "", ", path: out"), strict=True):
+        a_platform(root, "dev")
+        file = root / "overlays/dev/cluster.yaml"
+        write(file, file.read_text() + ARGOCD.replace("}", f"{path}}}"))
+        assert "GPU908" not in run("validate", *CONCISE, cwd=root).out, root
+
+
 def list_file(root: Path, path: str) -> None:
     inventory = root / "out/.gpuplan/inventory"
     body = json.loads(inventory.read_text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from gpuplan.cli.commands.wished import pools_named, pools_of_nodes
 from gpuplan.compiler.base.diagnostics import GpuplanError
-from gpuplan.compiler.base.repository import find_repository
+from gpuplan.compiler.base.repository import branch_of, find_repository
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.yamltext import scalar
 from gpuplan.compiler.pipeline import report_on
@@ -56,7 +56,9 @@ def init(
             raise GpuplanError(f"`{target / name}` exists already, so nothing was written", hint)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     drafts = [*pools_named(pools if pools or nodes else _USUAL), *pools_of_nodes(terminal, nodes, cluster)]
-    written = _platform(cluster, drafts, kubernetes, argocd)
+    git = find_repository(target)
+    place = {"prefix": git.prefix if git else "", "branch": branch_of(git) if git else ""}
+    written = _platform(cluster, drafts, {"kubernetes": kubernetes, "repository": argocd, **place})
     beside = {path: text for path, text in beside_policies().items() if path not in kept}
     edited = {path: text for path, text in written.items() if path not in kept}
     create_all(target, edited | beside)
@@ -72,17 +74,17 @@ def init(
         terminal.say(f"add `out/** -text` to {target / GIT_ATTRIBUTES}, so that Git changes no line ends there\n")
     steps = [
         *([] if target.resolve() == Path.cwd() else [f"cd {quote(str(target))}"]),
-        *([] if find_repository(target) else ["git init --initial-branch main"]),
+        *([] if git else ["git init --initial-branch main"]),
         *("gpuplan validate", "gpuplan show", "gpuplan build"),
         'git add . && git commit -m "Describe our GPUs"',
     ]
     terminal.say("next:\n" + "".join(f"  {step}\n" for step in steps))
 
 
-def _platform(cluster: str, drafts: Sequence[Draft], kubernetes: str, repository: str) -> dict[str, str]:
+def _platform(cluster: str, drafts: Sequence[Draft], named: Mapping[str, str]) -> dict[str, str]:
     """Return the files of a platform with these pools by path; raise `GpuplanError` if it would have an error.
 
-    ``kubernetes`` and Argo CD's ``repository`` are empty where the user names none.
+    ``named`` are Kubernetes' version, Argo CD's repository, and its branch and the way from its top, or empty texts.
 
     The pools are planned without tenants first: what a tenant may use is a part of what its pool has.
     """
@@ -90,8 +92,7 @@ def _platform(cluster: str, drafts: Sequence[Draft], kubernetes: str, repository
     environment.filters.update(scalar=scalar, text_of=text_of)
     given = {
         "cluster": cluster,
-        "kubernetes": kubernetes,
-        "repository": repository,
+        **named,
         "seen": next((draft.spec for draft in drafts if draft.kind == "Cluster"), None),
         "drafts": [draft for draft in drafts if draft.kind != "Cluster"],
     }

@@ -48,6 +48,12 @@ def find_repository(folder: str | os.PathLike[str], *, has_ceilings: bool = True
     return None
 
 
+def branch_of(repository: Repository) -> str:
+    """Return the name of the branch that is checked out; empty without one, and in a work tree of another clone."""
+    head = repository.top / GIT / "HEAD"
+    return head.read_text(encoding="utf-8").partition("refs/heads/")[2].strip() if head.is_file() else ""
+
+
 def _stops_git(place: Path) -> bool:
     """Whether git looks no further: `.git` is a file, or a folder that `is_git_directory` of its setup.c takes.
 

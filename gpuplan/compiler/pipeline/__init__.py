@@ -79,7 +79,7 @@ def validate(
     """
     root, crds = Path(root), None if crds is None else Path(crds)
     repository = load(root, clusters)
-    diagnostics = _check(repository)
+    diagnostics = [*_check(repository), *stages.judging.judge_place(repository.plans, root)]
     report = _report(repository, diagnostics)
     if against:
         for judge_step in judges.step_judges():
@@ -122,7 +122,7 @@ def build(
                     f"`{target}/` would be written into `{folder}/`, from where policies are read",
                     "name a folder that holds nothing else, such as `--out out`",
                 )
-    diagnostics = _check(repository)
+    diagnostics = [*_check(repository), *stages.judging.judge_place(repository.plans, root)]
     if out != OUT:
         diagnostics += find_embedded(DiskTree(root), (out,))
     report = _report(repository, diagnostics)

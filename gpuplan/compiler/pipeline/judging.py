@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 
 from gpuplan.compiler import checks
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin
+from gpuplan.compiler.base.repository import find_repository
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.delivery.indexes import group, root_folder, runs_in, syncing_others
 from gpuplan.compiler.manifests import has_schemas, kubernetes_versions
+from gpuplan.compiler.outtree.rules import ELSEWHERE
 from gpuplan.compiler.pipeline.judges import plan_judges
+from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.rules import SEVERAL_ARGO_CDS, SHARED_NAMES, UNKNOWN_KUBERNETES
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import root_name, sync_name
@@ -60,6 +64,23 @@ def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
                 yield Diagnostic(SHARED_NAMES, _shared_name(synced, at, other, *names), clusters=names)
     yield from _several_argo_cds(plans)
     yield from _one_destination(plans)
+
+
+def judge_place(plans: Sequence[Plan], root: Path) -> Iterator[Diagnostic]:
+    """Say of each cluster that leaves `path` to its default where `out/` is not at the top of the repository."""
+    repository = find_repository(root)
+    if repository is None or not repository.prefix:
+        return
+    path = f"{repository.prefix}{OUT}"
+    for plan in plans:
+        for tool, said in (("Argo CD", plan.cluster.argocd), ("Flux", plan.cluster.flux)):
+            if said is not None and "path" not in said.spec.model_fields_set:
+                finding = Finding(
+                    said.at,
+                    f"{tool} would look for `{OUT}/` at the top of the repository, and `{path}/` is what is written",
+                    help=f"write `path: {path}` there, or `path: {OUT}` if `{OUT}/` is copied to another repository",
+                )
+                yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
 
 
 def _one_destination(plans: Sequence[Plan]) -> Iterator[Diagnostic]:

@@ -222,12 +222,27 @@ def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[Chang
             return ChangeClass.TWO_STEP, *_ROOT_COMES
         if _has_root(old) and not _has_root(new):
             return ChangeClass.METADATA, *_ROOT_GOES
-        return ChangeClass.METADATA, "syncs in another way", "the same folders are synced", REVERT
+        before, after = _source(old), _source(new)
+        where = ", ".join(value for value, earlier in zip(after, before, strict=True) if value != earlier)
+        effect = f"it reads `out/` elsewhere from then on: {where}" if where else "the same folders are synced"
+        return ChangeClass.METADATA, "syncs in another way", effect, REVERT
     effect = (
         "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
         "says no"
     )
     return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, OTHER_WAY_ROUND
+
+
+def _source(tool: Argocd | Flux) -> tuple[str, ...]:
+    """Where the tool reads `out/`, in words."""
+    if isinstance(tool, Argocd):
+        return f"repository `{tool.spec.repo_url}`", f"revision `{tool.spec.revision}`", f"path `{tool.path}`"
+    source = tool.spec.source
+    return (
+        f"{source.kind} `{source.name}`",
+        f"namespace `{source.namespace or tool.spec.namespace}`",
+        f"path `{tool.path}`",
+    )
 
 
 def _has_root(tool: Argocd | Flux) -> bool:

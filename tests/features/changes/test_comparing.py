@@ -72,6 +72,21 @@ def test_argo_cd_applies_it_within_the_pools_windows(tmp_path: Path) -> None:
     assert applier.keeps_windows
 
 
+@pytest.mark.parametrize(
+    ("field", "effect"),
+    [
+        ("path: gpus/out", "it reads `out/` elsewhere from then on: path `gpus/out`"),
+        ("revision: v2", "it reads `out/` elsewhere from then on: revision `v2`"),
+        ("labels: {team: a}", "the same folders are synced"),
+    ],
+)
+def test_another_place_of_out_is_said(field: str, effect: str, tmp_path: Path) -> None:
+    later = ARGOCD.replace("{repoURL", f"{{{field}, repoURL")
+    diff = compare_sides(a_side(tmp_path / "a"), a_side(tmp_path / "b", cluster=later))
+
+    assert [impact.change.effect for impact in diff.impacts if "Argo CD" in impact.change.what] == [effect]
+
+
 def test_the_applications_named_are_those_that_are_written(tmp_path: Path) -> None:
     later = a_side(tmp_path / "b", "large")
     diff = compare_sides(a_side(tmp_path / "a"), later)

@@ -16,5 +16,6 @@ LINE_ENDS = Rule("GPU904", _HERE)
 PRUNED = Rule("GPU905", _HERE)
 UNBUILT = Rule("GPU906", _HERE)
 INCOMPLETE = Rule("GPU907", _HERE)
+ELSEWHERE = Rule("GPU908", _HERE)
 
 RULES: Final = rules_among(globals())

@@ -14,7 +14,7 @@ from gpuplan.compiler.catalog.names import resource_suffix
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, HandFiles
-from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, quota_specs
+from gpuplan.features.components.checks.asking import HAMI, PLACEHOLDER, asks, quota_specs
 from gpuplan.features.components.checks.selectors import may_be_called, selectors_of
 
 _MIG_DEVICE = regex(
@@ -162,7 +162,7 @@ def hami_beside_operator(files: HandFiles) -> Iterator[Finding]:
     """
     operators = [setting for setting in files.settings if setting.value(DEVICE_PLUGIN, "enabled") is not False]
     for ask in asks(files) if operators else ():
-        if _HAMI.fullmatch(ask.resource):
+        if HAMI.fullmatch(ask.resource):
             yield Finding(
                 ask.at,
                 f"{ask.of.title} asks for `{ask.resource}`, which HAMi counts and the GPU Operator does not",
@@ -170,6 +170,3 @@ def hami_beside_operator(files: HandFiles) -> Iterator[Finding]:
                 notes=(f"{operators[0].title} leaves the operator's device plugin on",),
                 help="write `devicePlugin: {enabled: false}` for the operator, if HAMi is on all nodes",
             )
-
-
-_HAMI: Final = regex(r"nvidia\.com/gpu(mem|cores|mem-percentage)")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
@@ -21,10 +20,7 @@ from gpuplan.compiler.planning.pods import container_limits
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.compiler.policy.models import Cap
-from gpuplan.features.components.checks.asking import asks, quota_specs
-
-# HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
-_HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
+from gpuplan.features.components.checks.asking import HAMI, asks, quota_specs
 
 
 @check("GPU620", "inert-quota-key")
@@ -42,7 +38,8 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
     """
     for quota, route, spec in quota_specs(files):
         hard = mapping(spec.get("hard"))
-        if any(_HAMI_KEYS.fullmatch(key) for key in hard):
+        # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
+        if any(key.startswith("limits.") and HAMI.fullmatch(key.removeprefix("limits.")) for key in hard):
             continue
         for key in hard:
             resource = key.removeprefix("limits.")

@@ -37,6 +37,7 @@ DOCUMENTS: Final = {"gpuplan.features.packing.document:Demand": "pack"}
 OUTPUTS: Final = {
     "diff": ("gpuplan.features.changes.views", "diff"),
     "drift": ("gpuplan.features.live.views", "drift"),
+    "import": ("gpuplan.features.live.views", "import"),
     "pack": ("gpuplan.features.packing.views", "pack"),
     "rollout": ("gpuplan.features.changes.views", "rollout"),
     "trace": ("gpuplan.features.tracing.views", "trace"),

@@ -13,6 +13,7 @@ import click
 
 from gpuplan.compiler.base.repository import OVERLAYS
 from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.terminal.completions import plans
 from gpuplan.terminal.data.habits import (
     ANY,
     ENDINGS,
@@ -24,6 +25,7 @@ from gpuplan.terminal.data.habits import (
     OPTIONS,
     PHRASES,
     PREFIXES,
+    SAME,
     THINGS,
     VERBS,
     WORDS,
@@ -31,6 +33,7 @@ from gpuplan.terminal.data.habits import (
 )
 from gpuplan.terminal.options import cluster_names
 from gpuplan.terminal.things import find_kinds, model_with
+from gpuplan.terminal.verbs import TYPED
 
 T = TypeVar("T")
 
@@ -43,6 +46,10 @@ _SURE = 0.88
 _STEM = 4
 """The letters that an option has to share with the one that is meant."""
 _CHOICE: Final = re.compile(r"'(?P<value>[^']*)' is not one of")
+_LONG: Final = re.compile(r"-[a-z][-a-z]+")
+"""A long option with one dash, as Go's programs take it."""
+_MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
+_NAMED: Final = re.compile(r"`([^`]+)`")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
 _UNKNOWN: Final = re.compile(
     r"(?:there is )?no (?P<kind>pool|tenant|cluster|GPU model) `(?P<name>[^`]+)`.*"
@@ -130,6 +137,8 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     if not {"-h", "--help"}.isdisjoint(typed):
         click.echo(context.get_help())
         context.exit()
+    if long := next((name for word in typed if _LONG.fullmatch(name := word.partition("=")[0]) and _knows(name)), ""):
+        return click.UsageError(f"No such option '{long}'. {_answer_option(long, context, typed)}", context)
     if isinstance(error, click.NoSuchOption):
         answer = _answer_option(error.option_name, context, typed)
         return click.UsageError(f"{error.message.partition(' (')[0]} {answer}", context)
@@ -139,15 +148,29 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     if "%' is not a valid integer" in error.format_message() and "--max-unavailable" in _names_of(context.command):
         return click.UsageError(f"{error.format_message()} A part of the nodes is `--max-unavailable 50%`.", context)
     if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
-        answer = _answer_choice(match["value"], error.param, context)
+        answer = _answer_choice(match["value"], error.param, context, typed)
         return click.UsageError(f"{error.format_message()} {answer}".rstrip(), context)
     if match := _EXTRA.fullmatch(error.message):
         return click.UsageError(f"{error.message}. {_answer_word(match['words'], context, typed)}", context)
     return error
 
 
-def answer_trouble(message: str, missing: str, context: click.Context) -> str:
-    """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; empty if unknown."""
+def answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
+    """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; else the hint."""
+    meant = _MEANT.fullmatch(hint)
+    if meant is None:
+        return _answer_unknown(message, missing, context) or hint
+    verb, typed = str(context.invoked_subcommand), context.meta.get(TYPED, ())
+    wrong = re.compile(rf"(?<![\w-]){re.escape(next(iter(_NAMED.findall(message)), ' '))}(?![\w-])")
+    if len([word for word in typed if wrong.search(word)]) != 1:
+        return hint
+    mended = [wrong.sub(lambda _: meant[1], word) for word in typed]
+    is_cluster = message.startswith("no cluster")
+    other = _answer_unknown(message, missing, context) if is_cluster else ""
+    return f"{hint} Type `{_retyped(context, verb, mended)}`{f'; {other}' if other else ''}"
+
+
+def _answer_unknown(message: str, missing: str, context: click.Context) -> str:
     group = cast("click.Group", context.command)
     command = group.get_command(context, context.invoked_subcommand or "")
     match = _UNKNOWN.fullmatch(message)
@@ -159,6 +182,8 @@ def answer_trouble(message: str, missing: str, context: click.Context) -> str:
     path, names = f"gpuplan {command.name}", _names_of(command)
     if phrase := PHRASES.get(f"{command.name} {name}"):
         return phrase.rstrip(".")
+    if name in ("all", "*") and match and match["kind"] == "cluster" and "POOL" not in names:
+        return f"leave `-c` out for all clusters: `{path}`"
     known = _DOCUMENTS.get(match["kind"] or "", "") if match else "revision"
     if known == "Cluster" and (cluster := _cluster_in(name, context)):
         return f"type `{path} -c {cluster}`"
@@ -189,47 +214,136 @@ def _find_row(table: Mapping[str, T], word: str) -> T | None:
 def _answer_option(option: str, context: click.Context, typed: Sequence[str]) -> str:
     """Return what to type instead of an option."""
     root, group = context.find_root(), cast("click.Group", context.find_root().command)
-    verbs = {name: _names_of(each) for name in group.list_commands(root) if (each := group.get_command(root, name))}
-    verb = context.info_name if context.parent else next((word for word in typed if word in verbs), "")
-    names = verbs.get(verb or "", frozenset())
+    verbs = {name: each for name in group.list_commands(root) if (each := group.get_command(root, name))}
+    verb = str(context.info_name) if context.parent else next((word for word in typed if word in verbs), "")
+    names = _names_of(verbs[verb]) if verb else frozenset[str]()
     command = f"gpuplan {verb}".rstrip()
-    if option in names:
-        behind = list(typed)
-        behind.remove(str(verb))
-        return f"Type the option after the command: `gpuplan {join([str(verb), *behind])}`."
-    if "--version" in typed:
-        return f"Type `gpuplan {join(['version', *(word for word in typed if word != '--version')])}`."
+    words = list(typed)
+    if not context.parent and verb:
+        words.remove(verb)
     if option == "-=" and (flag := next((word[:2] for word in typed if word[2:3] == "="), "")):
         return f"`{flag}` takes no value behind `=`: type `{flag}`, or `{flag} VALUE` if it takes one."
-    value = _value_of(option, typed)
+    at, option, value, size = _written(option, words)
+    before, behind = words[:at], words[at + size :]
+    rest = _retyped(root, verb, [*before, *words[at + 1 :]])
+    if option in names:
+        where = "Type" if context.parent else "Type the option after the command:"
+        word = option + words[at].lstrip("-")[len(option.lstrip("-")) :]
+        return f"{where} `{_retyped(root, verb, [*before, word, *words[at + 1 :]])}`."
+    if option == "--version":
+        return "Type `gpuplan version`."
     if os.path.isdir(os.path.join(value, OVERLAYS)) and value:  # noqa: PTH112, PTH118 - as it is typed
-        return f"Type `gpuplan -C {quote(value)} {verb}`."
+        return f"Type `{join(['gpuplan', '-C', value, verb, *before, *behind])}`."
     if value.rstrip("/") in (OVERLAYS, "policies"):
-        return f"`{command}` reads {value.rstrip('/')}/ by itself: type `{command}`."
-    if value and verb and _find_row(OPTIONS, option) and (selected := _option_for(value, names, context)):
-        return f"Type `{command} {join(selected)}`."
-    long = next((f"-{word}" for word in typed if option == word[:2] and word[1:2] != "-"), "")
-    option = long if _find_row(OPTIONS, long) else option
-    file = value if option.startswith(("--out", "--html")) and context.parent else ""
-    if answer := _answer_file(file, context.command, context):
+        return f"`{command}` reads {value.rstrip('/')}/ by itself: type `{_retyped(root, verb, [*before, *behind])}`."
+    if verb and (same := _same_as(option, value, verbs[verb], context)):
+        is_flag = len(same) == 1 or same == ("-o", option.lstrip("-"))
+        kept = words[at + 1 :] if is_flag else behind
+        return f"Type `{_retyped(root, verb, [*before, *same, *kept])}`."
+    named = {"rest": rest, "bare": _retyped(root, verb, [*before, *behind]), "value": value}
+    if answer := _answer_foreign(option, verbs.get(verb), named, context):
         return answer
-    if row := _find_row(OPTIONS, option):
-        return _answer_case(row, names, command, value=value or "NAME")
     if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
         return f"Did you mean {listing(near, 3, last='or')}?"
-    if owners := [f"gpuplan {name}" for name, known in verbs.items() if option in known]:
-        return f"It is an option of {listing(owners, 3)}."
+    if owners := [each for each in verbs.values() if option in _names_of(each)]:
+        return _answer_owners(option, value, owners, context)
     return f"`{command} --help` lists the options."
 
 
-def _value_of(option: str, typed: Sequence[str]) -> str:
-    """Return the value that an unknown option seems to have: behind ``=``, or the next word."""
-    for word, following in zip(typed, (*typed[1:], ""), strict=True):
-        if word == option:
-            return "" if following.startswith("-") else following
-        if word.startswith(f"{option}="):
-            return word.partition("=")[2]
+def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str, str], context: click.Context) -> str:
+    """Return the answer to an option of other programs, with what was ``named`` beside it; empty if it is none."""
+    value = named["value"]
+    names = _names_of(verb) if verb else frozenset[str]()
+    command = f"gpuplan {verb.name}" if verb else "gpuplan"
+    if verb and option.startswith(("--out", "--html")) and (answer := _answer_file(value, verb, context)):
+        return answer
+    is_name = _find_row(SAME, option) and {*_VALUES.values()}.intersection(find_kinds(value, context))
+    if verb and is_name and (answer := _answer_thing(value, context, names, command)):
+        return answer
+    if row := _find_row(OPTIONS, option):
+        known = {"pool": value or "NAME", "rev": value or "REV", "tenant": _tenant_in(value, context) or "NAME"}
+        return _answer_case(row, names, command, **{**named, **known, "value": value or "NAME"})
     return ""
+
+
+def _answer_owners(option: str, value: str, owners: Sequence[click.Command], context: click.Context) -> str:
+    """Return the commands that have an option; of only one also what to type, and what the option does."""
+    if len(owners) > 1:
+        return f"It is an option of {listing([f'gpuplan {each.name}' for each in owners], 3)}."
+    owner = owners[0]
+    parameter = next(each for each in owner.params if isinstance(each, click.Option) and option in each.opts)
+    needed = [each.make_metavar(context) for each in owner.params if isinstance(each, click.Argument) and each.required]
+    given = [] if parameter.is_flag else [quote(value) if value else parameter.make_metavar(context)]
+    line = " ".join(["gpuplan", str(owner.name), *needed, option, *given])
+    return (
+        f"It is an option of `gpuplan {owner.name}`: `{line}`. {(parameter.help or '').partition(' [')[0].rstrip('.')}."
+    )
+
+
+def _same_as(option: str, value: str, command: click.Command, context: click.Context) -> tuple[str, ...]:
+    """Return the option that means what an unknown one does, with the value if it takes one; empty if none does."""
+    names = _names_of(command)
+    meant = (_find_row(SAME, option) or "").split()
+    formats = next((_choices_of(each, context) for each in command.params if "--output-format" in each.opts), [])
+    is_format = _find_row(OPTIONS, option) is _find_row(OPTIONS, "--json") or option == "--output"
+    if is_format and (format_ := next((word for word in (option.lstrip("-"), value) if word in formats), "")):
+        return "-o", format_
+    if value and (meant or bool(_find_row(OPTIONS, option))) and command.name != "init":
+        if "--tenant" in meant and "--tenant" in names and (tenant := _tenant_in(value, context)):
+            return "--tenant", tenant
+        if selected := _option_for(value, names, context):
+            return selected
+    is_file = PurePath(value).suffix in ENDINGS
+    for name in (name for name in meant if name in names and not (name == "--out" and is_file)):
+        parameter = next(each for each in command.params if name in each.opts)
+        if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
+            return (name,)
+        kind = _VALUES.get(name)
+        is_new = (name == "--cluster" and command.name == "init") or (
+            name == "--to" and re.fullmatch(r"exclusive|(time-slicing|mps)=\d+", value)
+        )
+        if value and (kind is None or is_new or kind in find_kinds(value, context)):
+            return name, value
+    return ()
+
+
+_VALUES: Final = {"--cluster": "Cluster", "--tenant": "Tenant", "--pool": "Pool", "--to": "MigLayout"}
+"""The options whose values are names in the platform, with their kinds."""
+
+
+def _written(option: str, typed: Sequence[str]) -> tuple[int, str, str, int]:
+    """Return the place of an option that click does not know, its whole name, its value, and the number of its words.
+
+    Programs of Go take `-json` and `-target=a`. The value is behind `=`, or seems to be the next word.
+    """
+    for at, word in enumerate(typed):
+        name, equals, value = word.partition("=")
+        is_long = _knows(name)
+        if name == option or (is_long and name[:2] == option):
+            following = next(iter(typed[at + 1 : at + 2]), "-")
+            if not equals and not following.startswith("-"):
+                return at, f"-{name}" if is_long else name, following, 2
+            return at, f"-{name}" if is_long else name, value, 1
+    return len(typed), option, "", 0
+
+
+def _knows(word: str) -> bool:
+    """Whether a word with one dash is a long option that has an answer."""
+    return bool(_LONG.fullmatch(word) and (_find_row(SAME, f"-{word}") or _find_row(OPTIONS, f"-{word}")))
+
+
+def _retyped(context: click.Context, verb: str, words: Sequence[str]) -> str:
+    """Return a command line with a verb, and with the folder that was named before the verb."""
+    folder = str(context.find_root().ensure_object(dict).get("directory", ""))
+    is_named = not folder or folder in words
+    return join(["gpuplan", *(() if is_named else ("-C", folder)), *filter(None, [verb]), *words])
+
+
+def _tenant_in(value: str, context: click.Context) -> str:
+    """Return the tenant of this name, or with this namespace; empty if there is none."""
+    tenants = [tenant for plan in plans(context) for tenant in plan.tenants] if value else []
+    named = [tenant.name for tenant in tenants if tenant.name == value]
+    return next(iter(named or [tenant.name for tenant in tenants if value in tenant.spec.namespaces]), "")
 
 
 def _near_options(option: str, known: Iterable[str]) -> list[str]:
@@ -249,9 +363,12 @@ def _share_stem(word: str, other: str) -> bool:
     return len(word) >= _STEM and (word.startswith(other) or other.startswith(word))
 
 
-def _answer_choice(value: str, parameter: click.Parameter, context: click.Context) -> str:
+def _answer_choice(value: str, parameter: click.Parameter, context: click.Context, typed: Sequence[str]) -> str:
     """Return what to type instead of a format, or of another word that a parameter does not take."""
     names, path = _names_of(context.command), context.command_path
+    for option in parameter.opts if "--output-format" in parameter.opts else ():
+        at, _, _, size = _written(option, typed)
+        path = _retyped(context, str(context.info_name), [*typed[:at], *typed[at + size :]]) if size else path
     format_ = re.split(r"[=:,]", value)[0].lower()
     choices, is_format = _choices_of(parameter, context), "--output-format" in parameter.opts
     begun = [word for word in choices if word[:_BEGUN] == format_[:_BEGUN]]
@@ -263,7 +380,7 @@ def _answer_choice(value: str, parameter: click.Parameter, context: click.Contex
     if answer := _answer_file(value, context.command, context):
         return answer
     if row := _find_row(FORMATS, format_):
-        return _answer_case(row, names, path)
+        return _answer_case(row, names, path, value=value)
     if format_ in ("wide", "table") and "table" in choices:
         return f"The table is there without `-o`: type `{path}`."
     group = cast("click.Group", context.find_root().command)
@@ -272,6 +389,8 @@ def _answer_choice(value: str, parameter: click.Parameter, context: click.Contex
         command = group.get_command(context, name)
         options = [each for each in command.params if "--output-format" in each.opts] if command else []
         owners += [f"gpuplan {name} -o {format_}" for each in options if format_ in _choices_of(each, context)]
+    if "--out" in names and not owners:
+        return f"`{path} --out {quote(value)}` names the folder to write."
     return f"Other commands have this format, such as {listing(owners[:2])}." if owners else ""
 
 

@@ -152,11 +152,11 @@ def report_error(error: Exception, context: click.Context) -> None:
     if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
         terminal.insist(hidden("".join(traceback.format_exception(error))))
     if isinstance(error, GpuplanError):
-        terminal.insist(trouble(error.message, _answer_trouble(error.message, "", context) or error.hint, theme))
+        terminal.insist(trouble(error.message, _answer_trouble(error.message, "", error.hint, context), theme))
     elif isinstance(error, OSError) and error.strerror:
         place = f"`{error.filename}`: " if error.filename else ""
         missing = str(error.filename or "") if isinstance(error, FileNotFoundError) else ""
-        hint = _answer_trouble("", missing, context)
+        hint = _answer_trouble("", missing, "", context)
         terminal.insist(trouble(f"{place}{error.strerror.lower()}", hint, theme))
     else:
         terminal.insist(bug(error, theme))

@@ -18,6 +18,8 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 GLOBAL = "Global options"
+TYPED = "gpuplan.typed"
+"""The key of the words behind the verb, in what click's contexts share."""
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -107,7 +109,7 @@ class _Sections(click.Command):
     """Shows the options under their headings in the help, the global ones last, and answers what it does not take."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        typed = tuple(args)
+        typed = ctx.meta[TYPED] = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:

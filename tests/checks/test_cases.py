@@ -49,7 +49,7 @@ SHOWN_ELSEWHERE = frozenset(
         *(rule.code for rule in adoption.RULES),
         *(rule.code for rule in sizing.RULES),
         *("GPU827", "GPU828", "GPU829", "GPU830", "GPU831"),
-        *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907", "GPU908"),
+        *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907", "GPU908", "GPU909"),
         *("GPU911", "GPU912", "GPU913"),
     )
 )

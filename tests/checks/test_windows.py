@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gpuplan.compiler.checks.disruptions import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.compiler.checks.disruptions import find_duration_fault, find_time_zone, is_time_zone
+from gpuplan.compiler.policy.schedules import find_schedule_fault, window_meant
 
 
 @pytest.mark.parametrize(
@@ -28,12 +29,14 @@ def test_schedule_is_taken(schedule: str) -> None:
     ("schedule", "reason", "instead"),
     [
         ("0 2 * *", "a schedule has five fields, this one has 4", "0 2 * * 6"),
-        ("@daily", "a schedule has five fields, this one has 1", "0 2 * * 6"),
+        ("@daily", "a schedule has five fields, this one has 1", "write `0 0 * * *`"),
+        ("0 0 2 * * 6", "a schedule has five fields, this one has 6", "write `0 2 * * 6`"),
+        ("Sat 02:00", "a schedule has five fields, this one has 2", "write `0 2 * * sat`"),
         ("60 2 * * *", "minute 60 does not exist", "write 0 to 59"),
         ("0 24 * * *", "hour 24 does not exist", "write 0 to 23"),
         ("0 0 0 * *", "day of month 0 does not exist", "write 1 to 31"),
-        ("0 2 * * 7", "day of week 7 does not exist", "write 0 to 6, or sun to sat"),
-        ("0 2 * * fri-mon", "the range `fri-mon` runs backwards", "write `fri-6,0-mon`"),
+        ("0 2 * * 7", "day of week 7 does not exist", "write `0 2 * * 0`"),
+        ("0 2 * * fri-mon", "the range `fri-mon` runs backwards", "write `0 2 * * 5,6,0,1`"),
         ("0 2 * 13 *", "month 13 does not exist", "or jan to dec"),
         ("a * * * *", "`a` is not a minute", "write 0 to 59"),
         ("*/0 * * * *", "`*/0`: the step is not a number above 0", "*/15"),
@@ -45,6 +48,52 @@ def test_schedule_is_refused(schedule: str, reason: str, instead: str) -> None:
     assert fault is not None
     assert fault.reason.startswith(reason)
     assert instead in fault.instead
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ("Sun 22:00-02:00", {"schedule": "0 22 * * sun", "duration": "4h"}),
+        ("Sat 02:00", {"schedule": "0 2 * * sat"}),
+        ("weekends", {"schedule": "0 0 * * 6,0", "duration": "24h"}),
+        ("Fri 22:00 - Mon 06:00", {"schedule": "0 22 * * 5", "duration": "56h"}),
+        ("Saturday and Sunday 2am-6:30am", {"schedule": "0 2 * * sat,sun", "duration": "4h30m"}),
+        ("every day at 02:00 for 4 hours", {"schedule": "0 2 * * *", "duration": "4h"}),
+        ("0 2 * * 6", {"schedule": "0 2 * * 6"}),
+        ("0 2 * * 5-7", {"schedule": "0 2 * * 5,6,0"}),
+        ("first Sunday 02:00", {}),
+        ("Sat 02:00 CEST", {}),
+        ("60 2 * * *", {}),
+        ("tbd", {}),
+    ],
+)
+def test_a_window_in_words_is_read_whole_or_not_at_all(said: str, fields: dict[str, str]) -> None:
+    assert window_meant(said) == fields
+
+
+PARTS = (
+    "sat",
+    "Sun",
+    "mon-fri",
+    "weekends",
+    "daily",
+    "22:00",
+    "24:00",
+    "2am",
+    "4h",
+    "-",
+    "to",
+    "@weekly",
+    "7",
+    "*",
+    "0",
+)
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=6).map(" ".join))
+def test_no_schedule_is_proposed_that_would_be_refused(said: str) -> None:
+    proposed = window_meant(said)
+    assert not proposed or find_schedule_fault(proposed["schedule"]) is None
 
 
 @pytest.mark.parametrize(

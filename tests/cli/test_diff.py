@@ -245,6 +245,8 @@ def test_what_is_both_a_folder_and_a_revision_has_to_be_said_clearly(root: Path)
         (("--against", "mian"), "there is no revision `mian` here"),
         (("--against", "-h"), "there is no revision `-h` here"),
         (("main",), "`main` is no range of revisions"),
+        (("origin/main",), "type `gpuplan diff --against main`, or `gpuplan diff main..HEAD`"),
+        (("feature",), "there is no revision `feature` here"),
         (("mian..HEAD",), "there is no revision `mian` here"),
         (("-c", "prod"), "no cluster `prod`: neither side has overlays/prod/"),
         (("--against", "main", "main..HEAD"), "names both sides"),

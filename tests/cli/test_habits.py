@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -20,12 +20,14 @@ from gpuplan.terminal.data.habits import (
     OPTIONS,
     PHRASES,
     PREFIXES,
+    SAME,
     THINGS,
     VERBS,
     WORDS,
 )
 from tests.cli.platforms import a_platform
 from tests.cli.runs import run
+from tests.git import a_repository, commit
 
 REACHED = 77
 """The exit code of a command whose options and arguments have been read."""
@@ -279,18 +281,18 @@ def test_a_foreign_format_is_answered_with_commands_that_parse(
         ("show -o plan.md", "`gpuplan show -o markdown` prints this format; redirect it to `plan.md`"),
         ("diff -o plan.md", "`gpuplan diff -o markdown=plan.md`"),
         ("show --output plan.md", "`gpuplan show -o markdown`"),
-        ("build --output made/", "`gpuplan build --out made`"),
+        ("build --output made/", "`gpuplan build --out made/`"),
         ("build --output x.yaml", "`gpuplan build -c NAME --stdout`"),
         ("validate --out x.sarif", "`gpuplan validate -o sarif=x.sarif`"),
         ("diff --stat", "`git diff --stat out/`"),
         ("build --set a=b", "write the value below policies/"),
         ("build -f values.yaml", "`gpuOperator.values` of a Cluster"),
         ("explain pool --recursive", "`gpuplan explain Pool` lists the fields"),
-        ("rollout a --undo", "`gpuplan rollout POOL --back`"),
-        ("show --since main", "`gpuplan diff REV..HEAD`"),
-        ("validate --since main", "`gpuplan validate --against REV`"),
+        ("rollout a --undo", "Type `gpuplan rollout a --back`."),
+        ("show --since main", "`gpuplan diff main..HEAD`"),
+        ("validate --since main", "Type `gpuplan validate --against main`."),
         ("validate -json", "`gpuplan validate -o json`"),
-        ("rollout --pool a", "`gpuplan rollout POOL` needs no option"),
+        ("rollout --pool a", "`gpuplan rollout a` needs no option"),
         ("show --node gpu-1", "`gpuplan show --away NODE`"),
         ("schema pools", "Did you mean `pool`?"),
         ("show --pools x", "Did you mean `--pool`?"),
@@ -320,10 +322,100 @@ def test_a_foreign_option_is_answered_with_commands_that_parse(option: str, tmp_
     assert {verb: wrong for verb, answer in refused.items() if (wrong := unparsed(answer.partition("option")[2]))} == {}
 
 
-def test_an_option_has_one_answer() -> None:
-    options = [option for options in OPTIONS for option in options.split()]
+@pytest.mark.parametrize("table", [OPTIONS, SAME])
+def test_an_option_has_one_answer(table: Mapping[str, object]) -> None:
+    options = [option for options in table for option in options.split()]
 
     assert len(options) == len({*options})
+
+
+HABITS = """--all|-A|-o yaml|-o wide|-o manifests|-n research|--context dev|--context other|--kubeconfig x|--watch
+    -l app=x|--set a=b|-f values.yaml|--recursive|--force|--yes|-auto-approve|--target research|-target=research|--prune
+    --revision HEAD|--sync|--apply|--dry-run=server|-out plan.out|--out made|-json|--format json|--destroy|--write
+    --diff|--batch 3|--stdout|--against HEAD|--version|--no-color|-d DIR|--debug|--name dev|-c dev|--pool research"""
+VALUES = dict.fromkeys(("--cluster", "--tenant", "--to --pool", "--out --output"), ("research", "dev", ""))
+MAIN = ("init new", "validate", "show", "build", "diff", "rollout research", "report", "explain Pool")
+
+
+@pytest.mark.parametrize("verb", MAIN)
+@pytest.mark.parametrize(
+    "habit",
+    [
+        *(habit.strip() for line in HABITS.split("\n") for habit in line.split("|")),
+        *(f"{options.split()[0]} {value}" for options, ours in SAME.items() for value in VALUES.get(ours, ("",))),
+    ],
+)
+def test_what_is_to_be_typed_instead_of_a_habit_is_taken(
+    habit: str, verb: str, tmp_path: Path, unparsed: Unparsed
+) -> None:
+    done = run(*shlex.split(f"{verb} {habit}"), cwd=a_platform(tmp_path))
+    answer = done.err.partition("option")[2]
+
+    assert done.code in (2, REACHED)
+    assert "`gpuplan" not in answer or unparsed(answer) == []
+    assert [typed for typed in re.findall(r"[Tt]ype `(gpuplan[^`]*)`", answer) if not _is_taken(typed, tmp_path)] == []
+
+
+def _is_taken(command: str, folder: Path) -> bool:
+    """Whether gpuplan takes a command as it is printed; a name in capitals is left to the reader."""
+    capitals = re.search(r" [A-Z]+( |$)", command)
+    return run(*shlex.split(command)[1:], cwd=folder).code == REACHED or bool(capitals)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("init p --name prod", "Type `gpuplan init p --cluster prod`."),
+        (
+            "rollout research --to time-slicing=4 --apply",
+            "Type `gpuplan rollout research --to time-slicing=4 --write`.",
+        ),
+        ("rollout research --context dev", "Type `gpuplan rollout research -c dev`."),
+        ("show -o json -n research", "Type `gpuplan show -o json --tenant research`."),
+        ("show -n batch", "Type `gpuplan show --tenant research`."),
+        ("build -o manifests", "`gpuplan build --out manifests` names the folder to write."),
+        ("build -o deploy", "`gpuplan build --out deploy` names the folder to write."),
+        ("build --output manifests", "Type `gpuplan build --out manifests`."),
+        ("build -out plan.out", "Type `gpuplan build --out plan.out`."),
+        ("rollout research -o yaml", "`gpuplan rollout research -o json` is for programs"),
+        ("validate --output json", "Type `gpuplan validate -o json`."),
+        ("show --name dev", "Type `gpuplan show -c dev`."),
+        ("-n research show", "Type `gpuplan show --tenant research`."),
+        ("show -target=research", "Type `gpuplan show --pool research`."),
+        ("build -p research", "`research` is a pool: `gpuplan show --pool research`"),
+        ("show --version", "Type `gpuplan version`."),
+        ("diff policies/pool.yaml", "`git diff policies/pool.yaml`"),
+        ("diff -c all", "leave `-c` out for all clusters: `gpuplan diff`"),
+        ("show -c development -o json", "did you mean `dev`? Type `gpuplan show -c dev -o json`"),
+        ("rollout reserch --back", "did you mean `research`? Type `gpuplan rollout research --back`"),
+        ("rollout research --to '{timeSlicing: {replicas: 4}}'", "Type `gpuplan rollout research --to time-slicing=4`"),
+        ("rollout research --to sometimes", "there are `--to exclusive`, `--to time-slicing=4`"),
+    ],
+)
+def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: str, tmp_path: Path) -> None:
+    tenant = a_platform(tmp_path, "dev") / "policies/tenant.yaml"
+    tenant.write_text(tenant.read_text().replace("namespaces: [research]", "namespaces: [batch]"))
+    commit(a_repository(tmp_path))
+
+    done = run(*shlex.split(typed), cwd=tmp_path)
+
+    assert done.code == 2
+    assert answer in " ".join(done.err.split())
+
+
+def test_a_priority_class_does_not_hide_the_cluster_of_a_like_name(tmp_path: Path) -> None:
+    file = a_platform(tmp_path, "prod") / "policies/priority.yaml"
+    file.write_text(file.read_text() + "---\n" + file.read_text().replace("name: research", "name: production"))
+
+    answer = run("show", "-c", "production", cwd=tmp_path).err
+
+    assert "did you mean `prod`? Type `gpuplan show -c prod`; `production` is a priority class" in answer
+
+
+def test_the_folder_that_was_named_first_stays(tmp_path: Path) -> None:
+    a_platform(tmp_path / "platform")
+
+    assert "Type `gpuplan -C platform show -c dev`" in run("-C", "platform", "show", "-c", "deve", cwd=tmp_path).err
 
 
 @pytest.mark.parametrize(
@@ -333,7 +425,7 @@ def test_an_option_has_one_answer() -> None:
         ("build -n serving", "`gpuplan explain Tenant.spec.namespaces`"),
         ("validate -f x.yaml", "`gpuplan validate FILE` checks a file"),
         ("pack -f x.yaml", "`gpuplan pack FILE`"),
-        ("build --dry-run", "`gpuplan build --diff` shows what would change, and `gpuplan build --check`"),
+        ("build --dry-run", "Type `gpuplan build --diff`."),
         ("retain --dry-run", "`gpuplan retain` writes nothing without `--write`"),
         ("rollout a --layout b", "`gpuplan rollout POOL --to SHARING`"),
         ("validate --fix", "each finding of `gpuplan validate` ends with the text to write"),
@@ -346,7 +438,7 @@ def test_an_option_has_one_answer() -> None:
         ("validate --watch", "`gpuplan report --serve`"),
         ("--dry-run build", "`gpuplan build --diff`"),
         ("-c prod show", "Type the option after the command: `gpuplan show -c prod`"),
-        ("validate --stdout", "It is an option of `gpuplan build`."),
+        ("validate --stdout", "`gpuplan build --stdout`. Write nothing; print the objects of one cluster."),
         ("validate --clutser prod", "Did you mean"),
         ("validate -c dev,prod", "type `-c dev -c prod`"),
         ("pack --margin 1", "1 is ambiguous: type `1%` or `100%`"),

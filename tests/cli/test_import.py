@@ -196,3 +196,29 @@ def test_a_secret_is_not_shown_with_what_stands_beside_it(text: str, tmp_path: P
     assert PLANTED not in "".join(item.out + item.err for item in done)
     assert {item.code for item in done} <= {0, 1, 2}
     assert "Traceback" not in "".join(item.err for item in done)
+
+
+CLASS = """\
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 500
+"""
+
+
+@pytest.mark.parametrize(("value", "code"), [("500", 0), ("600", 1)])
+def test_a_field_that_cannot_be_changed_ends_with_1_and_is_in_json_as_data(value: str, code: int, root: Path) -> None:
+    (root / "dump.yaml").write_text(NODE + CLASS)
+    assert run("import", "dump.yaml", "-c", "lab", cwd=root).code == 0
+    policy = root / "overlays/lab/priority-classes/urgent.yaml"
+    policy.write_text(policy.read_text().replace("500", value))
+
+    done = run("import", "dump.yaml", "-c", "lab", "--merge", "-o", "json", cwd=root)
+
+    worst, *_ = json.loads(done.out)["first_sync"]["effects"]
+    assert done.code == code
+    assert worst["effect"] == "stops work"
+    assert [(item["object"], item["path"], item["next_sync"]) for item in worst["changes"]] == [
+        ("PriorityClass urgent", "value", "fails")
+    ] * code

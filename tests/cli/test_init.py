@@ -478,3 +478,38 @@ def test_nodes_without_a_known_gpu_are_refused(
     assert message in done.err
     assert hint in done.err
     assert not (tmp_path / "platform").exists()
+
+
+@pytest.mark.parametrize("options", [("--cluster", "dev,prod"), ("--cluster", "dev", "--cluster", "prod")])
+def test_two_clusters_at_once_are_refused_with_what_to_type(options: Sequence[str], tmp_path: Path) -> None:
+    done = run("init", *options, cwd=tmp_path)
+
+    assert done.code == 2
+    assert "type `--cluster dev`, then `cp -r overlays/dev overlays/prod`" in " ".join(done.err.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_in_other_letters_is_spelt_as_it_may_be(tmp_path: Path) -> None:
+    assert "Type `--cluster prod-1`." in run("init", "--cluster", "Prod_1", cwd=tmp_path).err
+
+
+def test_a_cluster_for_a_platform_that_is_there_is_copied(tmp_path: Path) -> None:
+    root = a_starter(tmp_path, "--cluster", "prod")
+
+    added, known = (run("init", ".", "--cluster", name, cwd=root) for name in ("staging", "prod"))
+
+    assert added.code == known.code == 2
+    way = (
+        "type `mkdir -p overlays/staging && cp overlays/prod/cluster.yaml overlays/staging/`, and write `name: staging`"
+    )
+    assert way in " ".join(added.err.split())
+    assert "change the platform that is there" in known.err
+    assert "mkdir" not in known.err
+
+
+def test_all_pools_that_are_wrong_are_said_at_once(tmp_path: Path) -> None:
+    done = run("init", "--pool", "a=1x8xB9", "--pool", "c", "--pool", "d=1x8xA100-80GB", cwd=tmp_path)
+
+    assert done.code == 2
+    assert "no GPU model `B9` in the catalog; `--pool c` is not NAME=" in " ".join(done.err.split())
+    assert list(tmp_path.iterdir()) == []

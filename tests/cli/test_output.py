@@ -19,6 +19,7 @@ from tests.git import a_repository, commit, git
 
 VALUE_200 = PRIORITY.replace("100", "200")
 INVENTORY = "out/.gpuplan/inventory"
+COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
 CONCISE = ("--output-format", "concise")
 
 
@@ -102,6 +103,64 @@ def test_validate_warns_in_one_line_of_files_that_were_not_committed(root: Path)
     (line,) = done.out.splitlines()
     assert line.startswith(f"{INVENTORY}:1:1: warning[GPU907] `out/` lacks what `gpuplan build` wrote: `out/dev/")
     assert run("validate", "--warnings-as-errors", cwd=root.parent / "clone").code == 1
+
+
+@pytest.mark.parametrize("command", [("validate",), ("build", "--check"), ("build",)])
+@pytest.mark.parametrize("file", ["dev/extra.yaml", "extra.json", "dev/namespaces/research/extra.yml"])
+def test_a_manifest_that_no_kustomization_lists_is_noted(root: Path, file: str, command: tuple[str, ...]) -> None:
+    (root / "out" / file).write_text("kind: ConfigMap\n")
+
+    done = run(*command, "-o", "concise", cwd=root)
+
+    assert done.code == 0
+    assert f"note[GPU909] `out/{file}` is not gpuplan's, and no kustomization lists it" in done.out
+    assert (root / "out" / file).is_file()
+
+
+def test_the_place_for_a_manifest_is_read_by_the_next_build(root: Path) -> None:
+    (root / "out/dev/namespaces/research/extra.yaml").touch()
+    place = root / "overlays/dev/kustomize/namespaces/research"
+
+    assert f"move it to {place.relative_to(root)}/, beside" in " ".join(run("validate", cwd=root).out.split())
+
+    (root / "out/dev/namespaces/research/extra.yaml").unlink()
+    write(place / "kustomization.yaml", f"{COMPONENT}resources: [extra.yaml]\n")
+    write(place / "extra.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: research}\n")
+    assert run("build", cwd=root).code == 0
+
+
+@pytest.mark.parametrize("file", ["dev/README.md", "own/extra.yaml", "own/kustomization.yaml"])
+def test_nothing_is_said_of_files_that_are_no_manifests_or_are_read(root: Path, file: str) -> None:
+    write(root / "out/own/kustomization.yaml", "resources: [extra.yaml]\n")
+    write(root / "out" / file, "kind: ConfigMap\n")
+
+    assert run("validate", cwd=root).out == ""
+
+
+def test_validate_notes_in_one_line_what_was_edited_by_hand(root: Path) -> None:
+    file = root / "out/dev/kustomization.yaml"
+    file.write_text(file.read_text() + "# mine\n")
+    later(file)
+
+    done = run("validate", "-o", "concise", cwd=root)
+
+    assert done.code == 0
+    name = "out/dev/kustomization.yaml"
+    assert done.out == f"{name}:1:1: note[GPU901] edited by hand since `gpuplan build`: `{name}`\n"
+
+
+def test_a_file_that_was_only_touched_is_not_edited(root: Path) -> None:
+    file = root / "out/dev/kustomization.yaml"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    later(file)
+
+    assert run("validate", cwd=root).out == ""
+
+
+def later(file: Path) -> None:
+    """Let a file be newer than any other, however coarse the clock of the file system."""
+    time = file.stat().st_mtime_ns + 10**9
+    os.utime(file, ns=(time, time))
 
 
 def test_an_inventory_that_a_merge_broke_is_told(root: Path) -> None:

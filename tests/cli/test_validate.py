@@ -55,7 +55,10 @@ def test_a_cluster_that_does_not_exist_is_trouble(tmp_path: Path) -> None:
     done = run("validate", "--cluster", "pord", cwd=a_platform(tmp_path, "prod"))
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: no cluster `pord`: overlays/pord/ does not exist\n  = help: did you mean `prod`?\n"
+    assert done.err.splitlines() == [
+        "error: no cluster `pord`: overlays/pord/ does not exist",
+        "  = help: did you mean `prod`? Type `gpuplan validate --cluster prod`",
+    ]
 
 
 def test_a_folder_without_overlays_is_trouble_with_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

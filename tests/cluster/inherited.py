@@ -6,7 +6,7 @@ publishes what NVIDIA's parsers make of the files that its pods read, whether gp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from tests.cluster import config_manager, nodes
-from tests.cluster.api import Object
+from tests.cluster.api import Object, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define
 from tests.cluster.delivery import MANAGER, read_folder
@@ -70,24 +70,34 @@ class Inherited:
     def restart(self, work: Sequence[Object], *, seconds: float = 20) -> dict[str, str]:
         """Make all pods of some work anew, and the Jobs themselves; those that do not run in the end, and why."""
         api = self.plane.api
+        old = {pod["metadata"]["uid"] for body in work for pod in self._pods_of(body)}
         for body in work:
             if body["kind"] == "Job":
                 api.delete(api.path_of(body))
-        for pod in api.list("/api/v1/pods"):
-            metadata = pod["metadata"]
-            if any(_is_of(pod, body) for body in work):
-                api.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", grace_seconds=0)
-        for body in work:
-            if body["kind"] == "Job":
                 until(partial(self._is_gone, body), f"{called(body)} is gone")
                 api.create(body)
-        return self.waiting(work, seconds=seconds)
+            else:
+                for pod in self._pods_of(body):
+                    api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
+        return self.waiting(work, old, seconds=seconds)
 
-    def waiting(self, work: Sequence[Object], *, seconds: float = 20) -> dict[str, str]:
-        """Work that lacks pods that run, and why, as soon as there is none, or when time is up."""
+    def waiting(self, work: Sequence[Object], old: Collection[str] = (), *, seconds: float = 20) -> dict[str, str]:
+        """Work that lacks pods that run, but for old ones, and why, as soon as there is none, or when time is up."""
         with suppress(NotReadyError):
-            until(lambda: not any(self._lacks(body) for body in work), "all work runs", seconds=seconds)
-        return {called(body): self._why(body) for body in work if self._lacks(body)}
+            until(lambda: not any(self._lacks(body, old) for body in work), "all work runs", seconds=seconds)
+        return {called(body): self._why(body) for body in work if self._lacks(body, old)}
+
+    def refuses(self, namespace: str) -> bool:
+        """Whether the rules of a tenant refuse a pod in its namespace: the API server learns of a binding later."""
+        asked = {"limits": {"nvidia.com/gpu-of-nobody": 1}}
+        container = {"name": "main", "image": "registry.example.com/any:1", "resources": asked}
+        metadata = {"name": "asks-for-what-nobody-has", "namespace": namespace}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+        try:
+            self.plane.api.create(body, dry_run=True)
+        except Refused as refused:
+            return f"'gpuplan-grants-{namespace}'" in refused.message
+        return False
 
     def _is_gone(self, body: Object) -> bool:
         return self.plane.api.find(self.plane.api.path_of(body)) is None
@@ -96,8 +106,8 @@ class Inherited:
         namespace = body["metadata"]["namespace"]
         return [pod for pod in self.plane.api.list(f"/api/v1/namespaces/{namespace}/pods") if _is_of(pod, body)]
 
-    def _lacks(self, body: Object) -> int:
-        pods = self._pods_of(body)
+    def _lacks(self, body: Object, old: Collection[str]) -> int:
+        pods = [pod for pod in self._pods_of(body) if pod["metadata"]["uid"] not in old]
         runs = [pod for pod in pods if pod["status"].get("phase") == "Running" and _is_there(pod)]
         lacking: int = body["spec"].get("replicas", 1) - len(runs)
         return lacking

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from tests.cli.runs import Run, run
 from tests.cluster.comparisons import Record
 from tests.cluster.example import show
 from tests.cluster.inherited import Inherited, called, inheriting
+from tests.cluster.processes import until
 from tests.cluster.programs import need_go
 from tests.cluster.proof import IS_ASKED_FOR
 
@@ -26,8 +28,12 @@ CLUSTER: Final = "c"
 FOLDER: Final = Path(__file__).with_name("dumped")
 WORLDS: Final = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "operator"))
 PARTS: Final = ("gpu-operator", "partitions", "scheduling", "namespaces")
-ORDERS: Final = tuple(order for order in permutations(PARTS) if order.index("gpu-operator") < order.index("partitions"))
-"""Each that the guide allows: admission and namespaces at any time, partitions after the operator's files."""
+ORDERS: Final = tuple(
+    order
+    for order in permutations(PARTS)
+    if order.index("gpu-operator") < order.index("partitions") and order.index("scheduling") < order.index("namespaces")
+)
+"""Each that the guide allows: namespaces after admission, and partitions after the operator's files."""
 
 ONE_EACH: Final = tuple((world, ORDERS[number * len(ORDERS) // len(WORLDS)]) for number, world in enumerate(WORLDS))
 TRIED: Final = tuple((world, order) for world in WORLDS for order in ORDERS) if IS_ASKED_FOR else ONE_EACH
@@ -110,6 +116,9 @@ def test_nothing_stops_that_was_not_named(world: str, order: Sequence[str], tmp_
         for folder in folders(out, order):
             found.sync(plan, CLUSTER, folder)
         assert {name: uid for name, uid in before.items() if found.pods().get(name) != uid} == {}
+        for tenant in plan["tenants"]:
+            for namespace in tenant["namespaces"]:
+                until(partial(found.refuses, namespace), f"rules of `{namespace}` refuse", seconds=60)
         refused = found.restart(work)
         record(f"{world}: work that is refused on deny", sorted(will_be_refused), sorted(refused))
 

@@ -12,18 +12,32 @@ from gpuplan.terminal import options
 from gpuplan.terminal.verbs import completing, format_option, late, option, verb
 
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_OTHER = regex(r"[^a-z0-9]+")
 _subjects = late("gpuplan.cli.views.explain:subjects")
 
 
-def _check_name(_: click.Context, parameter: click.Parameter, name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise click.BadParameter("use lower-case letters, digits and `-`.", param=parameter)
-    return name
+def _check_name(_: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> str:
+    first, *others = [name for each in names for name in each.split(",")]
+    if others:
+        way = f"`cp -r overlays/{first} overlays/{others[0]}`, and write `name: {others[0]}` there."
+        raise click.BadParameter(f"init writes one cluster: type `--cluster {first}`, then {way}", param=parameter)
+    if not _NAME.fullmatch(first):
+        near = _OTHER.sub("-", first.lower()).strip("-")
+        way = f" Type `--cluster {near}`." if _NAME.fullmatch(near) else ""
+        raise click.BadParameter(f"use lower-case letters, digits and `-`.{way}", param=parameter)
+    return first
 
 
 @verb("starting", shows_pages=True)
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
-@option("--cluster", default="dev", metavar="NAME", callback=_check_name, help="The first cluster [default: dev].")
+@option(
+    "--cluster",
+    default=("dev",),
+    multiple=True,  # to say what to do about two
+    metavar="NAME",
+    callback=_check_name,
+    help="The first cluster [default: dev].",
+)
 @option(
     "--pool",
     "pools",

@@ -17,12 +17,12 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.outtree.comparing import ChangeSet, compare
-from gpuplan.compiler.outtree.disk import IGNORE
+from gpuplan.compiler.outtree.disk import IGNORE, find_files
 from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.outtree.reporting import diff, findings
 from gpuplan.compiler.outtree.writing import Lock, apply
 from gpuplan.compiler.pipeline import Build
-from gpuplan.compiler.pipeline.output import judge_pruning
+from gpuplan.compiler.pipeline.output import judge_others, judge_pruning
 from gpuplan.terminal.formats import is_acceptable, write_findings
 from gpuplan.terminal.options import Output
 from gpuplan.terminal.session import Terminal, refuse_links, way_to
@@ -111,6 +111,7 @@ class _Run(Value):
         """Report how the disk differs from the build, and return 1 if it does."""
         changes, out, is_check = self._changes(), self.wishes.out, self.wishes.check
         stale = (*self._losses(changes), *findings(changes, out=out, check=True)) if is_check else ()
+        stale += self._others(changes)
         self._write_findings(*stale)
         if self.wishes.diff:
             self.terminal.print(colored_diff(diff(changes, out=out), self.terminal.out_theme))
@@ -131,7 +132,7 @@ class _Run(Value):
                 apply(folder, changes, force=wishes.force)
         if not is_written:
             return self.refuse(*lost, *conflicts)
-        self._write_findings(*conflicts)
+        self._write_findings(*conflicts, *self._others(changes))
         if terminal.verbose:
             terminal.say(every_change(changes, wishes.out))
         if not terminal.quiet:
@@ -144,6 +145,10 @@ class _Run(Value):
         """Return the differences between the disk and the build; if clusters are named, of these only."""
         build, folder = self.build, self.terminal.root / self.wishes.out
         return compare(folder, build.tree, scope=build.scope or None, policies=build.policies)
+
+    def _others(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
+        found = find_files(self.terminal.root / self.wishes.out)
+        return tuple(judge_others(found, changes.planned.files, self.wishes.out, self.wishes.clusters))
 
     def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         return tuple(judge_pruning(changes, self.build.report.clusters, out=self.wishes.out))

@@ -11,11 +11,12 @@ from jinja2 import Environment, StrictUndefined
 
 from gpuplan.cli.commands.wished import pools_named, pools_of_nodes
 from gpuplan.compiler.base.diagnostics import GpuplanError
-from gpuplan.compiler.base.repository import branch_of, find_repository
+from gpuplan.compiler.base.repository import OVERLAYS, branch_of, find_repository
+from gpuplan.compiler.documents import DiskTree, find_folders
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.manifests.yamltext import scalar
 from gpuplan.compiler.pipeline import report_on
-from gpuplan.compiler.pipeline.loading import load_tree
+from gpuplan.compiler.pipeline.loading import load_tree, way_to_cluster
 from gpuplan.compiler.pipeline.writing import create_all
 from gpuplan.compiler.planning.plan import Pool
 from gpuplan.compiler.policy.parse import document_of
@@ -53,6 +54,8 @@ def init(
     for name in _OURS:
         if os.path.lexists(target / name):  # a link that leads nowhere is there, too
             hint = "change the platform that is there, or name a new folder: `gpuplan init my-platform`"
+            if cluster not in (known := find_folders(target, OVERLAYS)) and known:
+                hint = f"to add cluster `{cluster}`, {way_to_cluster(DiskTree(target), cluster)}; else, {hint}"
             raise GpuplanError(f"`{target / name}` exists already, so nothing was written", hint)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     drafts = [*pools_named(pools if pools or nodes else _USUAL), *pools_of_nodes(terminal, nodes, cluster)]

@@ -28,26 +28,42 @@ _NEXT_INSTANCE: Final = regex(r"\+(?=[0-9])")
 """A `+` between instances; behind a `+` inside a profile's name is a letter."""
 
 
-def pools_named(wishes: Sequence[str]) -> Iterator[Draft]:
-    """Yield the pool that each value of `--pool` describes."""
+def pools_named(wishes: Sequence[str]) -> list[Draft]:
+    """Return the pool that each value of `--pool` describes; raise one `GpuplanError` for all that are wrong."""
+    drafts: list[Draft] = []
+    wrong: list[GpuplanError] = []
     for wish in wishes:
-        found = _POOL.fullmatch(wish)
-        if found is None:
-            near = _NEAR.fullmatch(wish)
-            mended = f"{near[1].lower().replace('_', '-')}={near[2]}x{near[3] or 8}x{near[4]}" if near else ""
-            eight = "research=2x8xA100-80GB:time-slicing=3"
-            raise GpuplanError(
-                f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
-                f"{count(int(near[2]), 'node')} with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
-                if near and _POOL.fullmatch(mended)
-                else f"two nodes with eight GPUs each: `--pool {eight}`",
-            )
-        name, nodes, gpus, model, kind, value = found.groups()
-        longer = [known for known in load().ids() if known.startswith(f"{model}-")]
-        gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
-        counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
-        sharing = _sharing(gpu, kind or "exclusive", value or "")
-        yield Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})
+        try:
+            drafts.append(pool_named(wish))
+        except GpuplanError as error:
+            wrong.append(error)
+    if len(wrong) > 1:
+        hints = dict.fromkeys(error.hint for error in wrong)
+        raise GpuplanError("; ".join(error.message for error in wrong), "; ".join(hints).replace("?;", "?"))
+    if wrong:
+        raise wrong[0]
+    return drafts
+
+
+def pool_named(wish: str) -> Draft:
+    """Return the pool that a value of `--pool` describes."""
+    found = _POOL.fullmatch(wish)
+    if found is None:
+        near = _NEAR.fullmatch(wish)
+        mended = f"{near[1].lower().replace('_', '-')}={near[2]}x{near[3] or 8}x{near[4]}" if near else ""
+        eight = "research=2x8xA100-80GB:time-slicing=3"
+        raise GpuplanError(
+            f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
+            f"{count(int(near[2]), 'node')} with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
+            if near and _POOL.fullmatch(mended)
+            else f"two nodes with eight GPUs each: `--pool {eight}`",
+        )
+    name, nodes, gpus, model, kind, value = found.groups()
+    longer = [known for known in load().ids() if known.startswith(f"{model}-")]
+    gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
+    counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
+    sharing = _sharing(gpu, kind or "exclusive", value or "")
+    return Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})
 
 
 _SHARES: Final = {"time-slicing": "timeSlicing", "mps": "mps"}

@@ -89,13 +89,13 @@ def misspelling(name: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def renaming(name: str, known: Iterable[str]) -> str | None:
+def renaming(name: str, known: Iterable[str], *, shortest: int = 4) -> str | None:
     """Return the one known name that this one most likely had or has: misspelt, or shortened by its end."""
     names = tuple(known)
     parts = [
         item
         for item in names
-        if min(len(name), len(item)) >= _SHORT and _stem(item)[: len(_stem(name))] == _stem(name)[: len(_stem(item))]
+        if min(len(name), len(item)) >= shortest and _stem(item)[: len(_stem(name))] == _stem(name)[: len(_stem(item))]
     ]
     return misspelling(name, names) or (parts[0] if len(parts) == 1 else None)
 

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -84,6 +85,25 @@ class Disk:
         if stat.S_ISREG(mode) and folder in self._ours:
             return False
         raise _blocked(full, "is a symbolic link" if stat.S_ISLNK(mode) else "is not a folder")
+
+
+def find_files(root: Path) -> dict[str, int]:
+    """Return the files below a root, but for those that gpuplan keeps for itself, with the time of their last change.
+
+    No link is followed. A folder that cannot be listed has none.
+    """
+    found: dict[str, int] = {}
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        with suppress(OSError), os.scandir(f"{os.fspath(root)}/{folder}") as entries:
+            for entry in entries:
+                path = f"{folder}{entry.name}"
+                if not entry.is_dir(follow_symlinks=False):
+                    found[path] = entry.stat(follow_symlinks=False).st_mtime_ns
+                elif path != STATE:
+                    pending.append(f"{path}/")
+    return found
 
 
 def _find_device(root: Path) -> int | None:

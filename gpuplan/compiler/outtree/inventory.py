@@ -49,6 +49,11 @@ class Inventory(Value):
         known = self.replaced.get(path, ())
         return (*known, self.files[path]) if path in self.files else known
 
+    def has_written(self, path: str, data: bytes) -> bool:
+        """Whether gpuplan wrote what a file holds, whatever its line ends, or a power failure left it so."""
+        texts = {digest(data), digest(data.replace(b"\r\n", b"\n"))}
+        return not data.strip(b"\0") or not texts.isdisjoint(self.digests(path))
+
     def changed(self, policies: Mapping[str, str]) -> tuple[str, ...]:
         """Return the documents that are not as they were when the files were made, or are new or gone.
 

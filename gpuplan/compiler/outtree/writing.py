@@ -140,6 +140,8 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
     if replaced:
         tree.synchronise({path.rpartition("/")[0] for path in replaced})
         tree.write_inventory(changes.planned)
+    elif changes.changes:
+        tree.touch(INVENTORY)  # only files that are newer may have been edited
 
 
 def _replaced(changes: ChangeSet) -> dict[str, tuple[str, ...]]:
@@ -178,6 +180,9 @@ class _Tree:
 
     def write_inventory(self, inventory: Inventory) -> None:
         self._replace(INVENTORY, inventory.text, is_durable=True)
+
+    def touch(self, path: str) -> None:
+        os.utime(self._base + path)
 
     def delete(self, path: str) -> None:
         os.unlink(self._base + path)

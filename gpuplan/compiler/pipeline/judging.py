@@ -51,8 +51,10 @@ def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
     """Yield findings on the objects of Argo CD or of Flux, which may lie beside those of other clusters.
 
     Two clusters may call an object the same in the same namespace, since names are joined by `-`, which names may hold:
-    pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`.
+    pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`. Of two folders with one cluster's name, which is an
+    error by itself, the first counts.
     """
+    plans = tuple({plan.cluster.name: plan for plan in reversed(plans)}.values())[::-1]
     written: defaultdict[_Object, list[tuple[Plan, Origin]]] = defaultdict(list)
     for plan in plans:
         for synced, at in dict(_objects(plan)).items():

@@ -11,7 +11,7 @@ from posixpath import basename, dirname, normpath
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import listing, misspelling, renaming
+from gpuplan.compiler.base.wording import listing, renaming
 from gpuplan.compiler.catalog import Gpu, load as load_catalog
 from gpuplan.compiler.documents import (
     DUPLICATE_KEY,
@@ -76,7 +76,7 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
         raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
     for name in clusters:
         if name not in known:
-            near = misspelling(name, known)
+            near = renaming(name, known, shortest=3)  # `development` is called `dev`
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
     tree = DiskTree(root)
@@ -102,6 +102,15 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
         is_whole=len(chosen) == len(known) and not loader.unread,
         documents=loader.documents,
     )
+
+
+def way_to_cluster(tree: FileTree, name: str) -> str:
+    """Return how a folder of overlays/ becomes a cluster: like another one, or like that of a starter."""
+    others = (f"{OVERLAYS}/{other}/cluster.yaml" for other in find_folders(tree, OVERLAYS))
+    like = next((path for path in others if tree.target(path).kind is Kind.FILE), None)
+    starter = f"gpuplan init ../starter --cluster {name}` and `"
+    copy = f"mkdir -p {OVERLAYS}/{name} && cp {like or f'../starter/{OVERLAYS}/{name}/cluster.yaml'} {OVERLAYS}/{name}/"
+    return f"type `{'' if like else starter}{copy}`, and write `name: {name}` and its own destination there"
 
 
 def own_gpus(root: Path) -> Mapping[str, Gpu]:
@@ -149,18 +158,18 @@ class _Loader:
         folder = f"{OVERLAYS}/{name}"
         overlay = self._read(folder, skip=frozenset((KUSTOMIZE,)))
         cluster = self._find_cluster(name, folder, overlay)
-        bases = self._read_bases(cluster)
+        bases = self._read_bases(cluster, overlay)
         documents, found = merge(bases, overlay)
         self.documents[name] = documents
         folders = [base for _, base in _bases_of(cluster)]
+        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
         is_partial = self._lacks_some(documents, (folder, *folders))
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
-        parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
+        parsed = [self._parse(document, bases, read, is_whole=id(document) not in patches) for document in documents]
         misread = {
             item.document.name for item in parsed if any(each.rule is UNKNOWN_FIELD for each in item.diagnostics)
         }
         idle = (item for item in found if item.rule is not NOTHING_TO_UNSET or _name_at(item) not in misread)
-        read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
         kept = (item for item in idle if not (is_partial and item.rule is NOTHING_TO_DELETE))
         self._add((self.unread_files.locate(item, read) for item in kept), name)
         chosen = next((item for item in parsed if item.document is cluster), None)
@@ -204,7 +213,7 @@ class _Loader:
             document.kind not in KINDS or not document.name for document in documents
         )
 
-    def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
+    def _parse(self, document: Document, bases: Sequence[Document], read: frozenset[str], *, is_whole: bool) -> Parsed:
         """Parse a document once: one that no overlay changes is the same object for every cluster.
 
         What one that may not be whole lacks is most likely in the document of the bases that could not be read, or that
@@ -213,15 +222,16 @@ class _Loader:
         known = self.parsed.get(id(document))
         if known is None:
             known = self.parsed[id(document)] = parse(document)
-            lacks_fields = is_whole and any(item.rule is MISSING_FIELD for item in known.diagnostics)
-            unmatched = _unmatched(document, bases) if lacks_fields else None
+            lacking = [item.finding.label for item in known.diagnostics if item.rule is MISSING_FIELD]
+            unmatched = _unmatched(document, bases, lacking) if is_whole and lacking else None
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                item
+                self.unread_files.sent(item)
                 for item in known.diagnostics
                 if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
-            self.diagnostics += filter(None, (unmatched,))
+            if unmatched:
+                self.diagnostics.append(self.unread_files.locate(unmatched, read))
         return known
 
     def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
@@ -233,7 +243,8 @@ class _Loader:
         if not found:
             at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
-            self._report_cluster(Finding(at, message, help=f"add a `kind: Cluster` named `{name}` to {folder}/"))
+            help_ = f"{way_to_cluster(self.tree, name)}; if this is no cluster, move the folder out of {OVERLAYS}/"
+            self._report_cluster(Finding(at, message, help=help_))
             return None
         for extra in (document for document in found[1:] if document.name != found[0].name):
             at = extra.origin / "kind"
@@ -241,26 +252,33 @@ class _Loader:
         if found[0].name not in (name, ""):
             at = found[0].origin / "metadata" / "name"
             message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
-            self._report_cluster(Finding(at, message, label="not the folder's name", help=f"write `name: {name}`"))
+            help_ = f"write `name: {name}`"
+            if has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
+                help_ += f", and give a copy of `{found[0].name}` its own destination, or delete {folder}/"
+            self._report_cluster(Finding(at, message, label="not the folder's name", help=help_))
         return found[0]
 
     def _report_cluster(self, finding: Finding) -> None:
         self.diagnostics.append(CLUSTER_DOCUMENT.report(finding))
 
-    def _read_bases(self, cluster: Document | None) -> tuple[Document, ...]:
+    def _read_bases(self, cluster: Document | None, overlay: Sequence[Document]) -> tuple[Document, ...]:
         """Read the bases' documents; the default base may be missing, a named one may not."""
         documents: list[Document] = []
-        for index, folder in _bases_of(cluster):
+        named = _bases_of(cluster)
+        for index, folder in named:
             if has_folder(self.tree, folder):
                 if folder not in self.bases:
                     self.bases[folder] = self._read_base(folder)
                 documents += self.bases[folder]
             elif cluster is not None:
-                close = renaming(folder, [name for name in find_folders(self.tree, ".") if name not in (OVERLAYS, OUT)])
+                others = [name for name in find_folders(self.tree, ".") if name not in (OVERLAYS, OUT)]
+                close = renaming(folder, others)
+                if close is None and len(named) == 1:
+                    close = self.unread_files.find_base(frozenset({OVERLAYS, OUT, *self.bases}), overlay)
                 if index is None and close is None:
                     continue
                 at = cluster.origin / "spec" / "bases" / index if index is not None else cluster.origin / "kind"
-                rename = f"rename `{close}` to `{folder}`, or write `bases: [{close}]`"
+                rename = f"type `git mv {close} {folder}`, or write `bases: [{close}]` below `spec`"
                 finding = Finding(
                     at,
                     f"base `{folder}` does not exist",
@@ -346,18 +364,26 @@ def _name_at(diagnostic: Diagnostic) -> str:
     return source.name if isinstance(source, Document) else ""
 
 
-def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
-    """Return a finding if the document looks like a change of one in the bases whose name is misspelt."""
-    names = {base.name for base in bases if base.kind == document.kind}
+def _unmatched(document: Document, bases: Sequence[Document], lacking: Sequence[str]) -> Diagnostic | None:
+    """Return a finding if the document looks like a change of one in the bases: misspelt, or gone from there.
+
+    One that lacks a single field, and has no name like another, is rather a new one.
+    """
+    names = sorted({base.name for base in bases if base.kind == document.kind})
     close = None if document.name in names else renaming(document.name, names)
-    if close is None:
+    is_change = document.file.path.startswith(f"{OVERLAYS}/") and len(document.layers) == 1 and len(lacking) > 1
+    if document.kind not in KINDS or document.name in names or not (close or is_change):
         return None
+    fields = listing([label.split("`")[1] for label in lacking])
+    log = f"git log -S 'name: {document.name}' -- {DEFAULT_BASES[0]}"
     finding = Finding(
         document.origin / "metadata" / "name",
         f"the bases have no {document.kind} `{document.name}` to change",
-        label=f"did you mean `{close}`",
-        notes=("for a new document it lacks fields",),
-        help=f"write `name: {close}`, or add what a {document.kind} needs",
+        label=f"did you mean `{close}`" if close else "changes nothing",
+        notes=(f"for a new document it lacks {fields}",),
+        help=f"write `name: {close}`, or add what a {document.kind} needs"
+        if close
+        else f"delete this document, or bring back the other one, which `{log}` finds; for a new one, add {fields}",
     )
     return UNMATCHED_OVERLAY.report(finding)
 

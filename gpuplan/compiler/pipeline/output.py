@@ -10,14 +10,16 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.outtree.disk import Disk
+from gpuplan.compiler.outtree.disk import Disk, find_files
 from gpuplan.compiler.outtree.inventory import INVENTORY, read_inventory, titles
-from gpuplan.compiler.outtree.rules import INCOMPLETE, PRUNED, UNBUILT
+from gpuplan.compiler.outtree.rules import EDITED, INCOMPLETE, PRUNED, UNBUILT, UNREAD
 from gpuplan.compiler.pipeline.loading import Repository
+from gpuplan.compiler.pipeline.unread import way_to_component
+from gpuplan.compiler.planning.plan import Stage
 
 if TYPE_CHECKING:
     from gpuplan.compiler.outtree.comparing import ChangeSet
@@ -56,9 +58,10 @@ def policy_digests(repository: Repository) -> dict[str, str]:
 
 
 def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagnostic]:
-    """Say in a line that the output was not built of these policies, and in another that it lacks files.
+    """Say in a line each that the output was not built of these policies, lacks files, was edited, or holds others.
 
-    Nothing is rendered: the inventory says of what the files were made, and the disk only which of them are there.
+    Nothing is rendered: the inventory says of what the files were made, and the disk which of them are there. Only
+    files that are newer than the inventory are read: those of a build have no other text, and edits are later.
     """
     at = _inventory(out)
     clusters = () if repository.is_whole else repository.clusters
@@ -66,7 +69,12 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         inventory = read_inventory(root / out)
         files = inventory.files if inventory else {}
         disk = Disk(root / out, files)  # looks behind no links: an inventory could ask for any file of the machine
-        missing = [path for path in files if not disk.has(path) and (not clusters or cluster_of(path) in clusters)]
+        times = find_files(root / out)
+        chosen = [path for path in files if not clusters or cluster_of(path) in clusters]
+        missing = [path for path in chosen if path not in times and not disk.has(path)]
+        built = os.stat(root / out / INVENTORY).st_mtime_ns if inventory else 0  # noqa: PTH116 - as fast as can be
+        newer = [path for path in chosen if times.get(path, 0) > built]
+        edited = [path for path in newer if inventory and not inventory.has_written(path, disk.read(path) or b"")]
     except GpuplanError as error:
         yield INCOMPLETE.report(Finding(at, error.message, help=error.hint))
         return
@@ -76,10 +84,44 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         some = listing([f"{out}/{path}" for path in missing], 1)
         help_ = f"run `git add {out}` where it was built, or `gpuplan build`"
         yield INCOMPLETE.report(Finding(at, f"`{out}/` lacks what `gpuplan build` wrote: {some}", help=help_))
+    if edited:
+        help_ = "`gpuplan build --check` shows each; say it in the policies, then run `gpuplan build --force`"
+        message = f"edited by hand since `gpuplan build`: {listing([f'{out}/{path}' for path in edited], 1)}"
+        first = Origin(WholeFile(SourceFile(f"{out}/{edited[0]}", "")))
+        yield EDITED.report(Finding(first, message, help=help_, severity=Severity.NOTE))
+    yield from judge_others(times, inventory.files, out, clusters)
     changed = inventory.changed(policy_digests(repository))
     if stale := tuple(name for name in changed if not clusters or name.partition("/")[0] in clusters):
         message = f"`{out}/` was built before these changed: {listing(titles(stale))}"
         yield UNBUILT.report(Finding(at, message, help=f"run `gpuplan build` and commit `{out}/` with the policies"))
+
+
+def judge_others(
+    paths: Collection[str], ours: Collection[str], out: str, clusters: Collection[str] = ()
+) -> Iterator[Diagnostic]:
+    """Yield a note for each manifest of somebody else in a folder of gpuplan's, or above them: nothing reads it."""
+    lists = {path.rpartition("/")[0] for path in paths if path.endswith(_KUSTOMIZATIONS)}
+    own = {path.rpartition("/")[0] for path in ours if path.endswith(_KUSTOMIZATIONS)}
+    known = {cluster_of(path) for path in ours if "/" in path}
+    for path in sorted(set(paths) - set(ours)):
+        folder = path.rpartition("/")[0]
+        while folder and folder not in lists:
+            folder = folder.rpartition("/")[0]
+        is_read = folder in lists - own or (clusters and cluster_of(path) not in clusters)
+        if path.endswith((".yaml", ".yml", ".json")) and not is_read:
+            parts = path.split("/")
+            cluster = next((part for part in parts[:-1] if part in known), "<cluster>")
+            stage = "/".join(parts[1:-1]) if parts[0] == cluster and parts[1] in _STAGES else Stage.SCHEDULING
+            finding = Finding(
+                Origin(WholeFile(SourceFile(f"{out}/{path}", ""))),
+                f"`{out}/{path}` is not gpuplan's, and no kustomization lists it",
+                help=f"delete it, or {way_to_component(cluster, stage, parts[-1])}",
+            )
+            yield UNREAD.report(finding)
+
+
+_STAGES: Final = frozenset(stage.value for stage in Stage)
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
 
 
 def _inventory(out: str) -> Origin:

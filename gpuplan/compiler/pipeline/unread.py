@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from posixpath import basename, commonpath, dirname
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.repository import OVERLAYS
 from gpuplan.compiler.documents import (
     MAX_BYTES,
     NOTHING_TO_DELETE,
@@ -19,7 +22,11 @@ from gpuplan.compiler.documents import (
     read_bytes,
     read_manifests,
 )
+from gpuplan.compiler.pipeline.rules import UNMATCHED_OVERLAY
+from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.rules import UNKNOWN_REFERENCE, unknown_document
+from gpuplan.compiler.policy import KINDS
+from gpuplan.compiler.policy.models import API_VERSION
 
 
 @dataclass(slots=True)
@@ -29,13 +36,15 @@ class UnreadFiles:
     tree: FileTree
     base: str
     """The folder that policies belong into."""
+    held: dict[str, list[Document]] = field(default_factory=dict)
+    """The policies in folders of the root that were searched for a base."""
     helps: dict[frozenset[str], dict[str, str]] = field(default_factory=dict)
     """The help by the message that calls a document unknown, for each set of folders that are read."""
 
     def locate(self, diagnostic: Diagnostic, read: frozenset[str]) -> Diagnostic:
         """Return a finding on an unknown document with its file, if the file exists and nothing reads it."""
         source, message = diagnostic.finding.at.source, diagnostic.finding.message
-        if diagnostic.rule is NOTHING_TO_DELETE and isinstance(source, Document):
+        if diagnostic.rule in (NOTHING_TO_DELETE, UNMATCHED_OVERLAY) and isinstance(source, Document):
             message = unknown_document(source.kind, source.name)
         elif diagnostic.rule is not UNKNOWN_REFERENCE:
             return diagnostic
@@ -43,6 +52,45 @@ class UnreadFiles:
             self.helps[read] = {**dict(self._in_folders(read)), **dict(self._in_misnamed(read))}
         help_ = self.helps[read].get(message)
         return diagnostic.rule.report(replace(diagnostic.finding, help=help_)) if help_ else diagnostic
+
+    def find_base(self, read: frozenset[str], overlay: Iterable[Document]) -> str | None:
+        """Return the folder of most policies that nothing reads, and that an overlay may have been written for.
+
+        An overlay with a whole pool stands alone. One that has more than its Cluster changes some of those policies.
+        """
+        specs = [item.data.get("spec") for item in overlay if item.kind == "Pool"]
+        if any(isinstance(spec, dict) and "gpu" in spec for spec in specs):
+            return None
+        changed = {(item.kind, item.name) for item in overlay if item.kind != "Cluster"}
+        found: dict[str, int] = {}
+        for folder in find_folders(self.tree, "."):
+            if folder not in read and folder not in self.held:
+                with suppress(GpuplanError):  # such a folder may hold anything
+                    documents = read_manifests(self.tree, folder)[0]
+                    self.held[folder] = [item for item in documents if item.data.get("apiVersion") == API_VERSION]
+            policies = [] if folder in read else self.held.get(folder, [])
+            names = {(item.kind, item.name) for item in policies if item.kind in KINDS}
+            if names and (not changed or names & changed):
+                found[commonpath([dirname(item.file.path) for item in policies])] = len(names)
+        return max(found, key=lambda folder: (found[folder], folder), default=None)
+
+    def sent(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a finding on a Kubernetes object among the policies with the place of such objects."""
+        finding, source = diagnostic.finding, diagnostic.finding.at.source
+        if not (finding.help.startswith(_PLAIN) and isinstance(source, Document)):
+            return diagnostic
+        path = source.file.path
+        clusters = find_folders(self.tree, OVERLAYS)
+        here = next((name for name in clusters if path.startswith(f"{OVERLAYS}/{name}/")), None)
+        cluster = here or (clusters[0] if len(clusters) == 1 else "<cluster>")
+        metadata = source.data.get("metadata")
+        namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+        stage = f"namespaces/{namespace}" if isinstance(namespace, str) else Stage.SCHEDULING
+        help_ = way_to_component(cluster, stage, basename(path))
+        if source.kind == "Secret":
+            way = f"type `kubectl apply -f {path}`, and delete the file"
+            help_ = f"keep it out of Git: {way}; or encrypt it, such as with SealedSecrets, and {help_}"
+        return diagnostic.rule.report(replace(finding, help=help_))
 
     def _in_folders(self, read: frozenset[str]) -> Iterator[tuple[str, str]]:
         """Yield messages and help for the documents of folders at the root, the nearest folder last."""
@@ -73,6 +121,13 @@ class UnreadFiles:
                 yield unknown_document(item.kind, item.name), help_
 
 
+def way_to_component(cluster: str, stage: str, file: str) -> str:
+    """Return how a file of Kubernetes objects becomes a part of a cluster's output."""
+    listed = f"a kustomization.yaml of `kind: Component` that lists `resources: [{file}]`"
+    return f"move it to {OVERLAYS}/{cluster}/kustomize/{stage}/, beside {listed}"
+
+
+_PLAIN: Final = "plain Kubernetes objects go to"
 _GOES_ON = regex(r"^[^.].*\.ya?ml[.~_-]", re.IGNORECASE)
 _MOST = 20
 """The files that are looked into; there are few, most often one."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.policy.models.pool import TimeSlicing
 from gpuplan.compiler.policy.shapes import as_line, mapping
-from gpuplan.compiler.policy.turns import turn
+from gpuplan.compiler.policy.turns import divided, turn
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -40,27 +40,10 @@ _OF_CHART: Final = {"operator", "toolkit", "migManager", "dcgmExporter", "nfd", 
 def _layouts(configs: Mapping[str, object]) -> str:
     """Return the MigLayouts that a file of the MIG manager means, the first with its content."""
     name, entries = next(iter(configs.items()), ("...", []))
-    spec = _spec(entries)
+    division = divided(entries)
+    spec = as_line(division)[1:-1] or f"{next(iter(division))}:"
     others = ", and one for each of the other entries" if configs.keys() - {name} else ""
     return f"write a MigLayout named `{name}` with `{spec}`{others} in place of this file"
-
-
-def _spec(entries: object) -> str:
-    """Return the field of a MigLayout that says what an entry does."""
-    parts = entries if isinstance(entries, list) else []
-    devices = [dict(_division(mapping(part))) for part in parts]
-    if len(devices) == 1 and devices[0]["gpus"] == "all" and "instances" in devices[0]:
-        return as_line({"instances": devices[0]["instances"]})[1:-1] or "instances:"
-    return as_line({"devices": devices})[1:-1] or "devices:"
-
-
-def _division(part: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the fields that say how some GPUs are divided."""
-    yield "gpus", part.get("devices", "all")
-    if part.get("mig-enabled") is False:
-        yield "enabled", False
-    if "mig-devices" in part:
-        yield "instances", part["mig-devices"]
 
 
 def _sharing(sharing: Mapping[str, object]) -> str:

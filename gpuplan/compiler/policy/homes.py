@@ -14,13 +14,13 @@ from gpuplan.compiler.base.diagnostics import Finding, Origin, Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import closest, joined, misspelling
-from gpuplan.compiler.policy.data.elsewhere import CALLED, FIELDS, REMEDIES
+from gpuplan.compiler.policy.data.elsewhere import FIELDS, REMEDIES
 from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, bare, is_list, mapping, value_at
-from gpuplan.compiler.policy.turns import Turned, turn, write_help, written_beside
+from gpuplan.compiler.policy.shapes import accepts, as_line, bare, flaws, is_list, mapping, taken, value_at
+from gpuplan.compiler.policy.turns import Turned, called, lacks, turn, write_help, written_beside
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -44,11 +44,12 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
     if remedy_for(place) or name != name.strip() or name in map(str, place[-2:-1]) or _same_here(model, place):
         return None
     if one_off := _one_level_off(document, model, place):
-        return Home((*one_off, place[-1]), value)
+        better = taken(model, (*one_off, place[-1]), value)
+        return Home((*one_off, place[-1]), value if better is None else better)
     if profiles := _profiles_of(document.data, place):
         homes = _places(document, model, place, _paths_by_name(model)["instances"], profiles)
     else:
-        homes = [] if _parts_here(model, place, value) else _same_elsewhere(document, model, place)
+        homes = [] if _parts_here(document, model, place) else _same_elsewhere(document, model, place)
         if find_said(document.kind, name) and bare(str(homes[0].path[-1]) if homes else name) == bare(name):
             return None
     return homes[0] if len(homes) == 1 else None
@@ -79,16 +80,7 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     elif switch := _switch(document, model, place):
         label, help_ = "said in another way", switch
     elif near := near_here(document, model, place):
-        label, help_ = f"did you mean `{near[0]}`", f"write {joined([f'`{field}:`' for field in near], 'or')}"
-        is_by_name = bool(_same_here(model, place) or _parts_here(model, place, value) or closest(name, known))
-        if not is_by_name and len(near) == 1 and (line := as_line({near[0]: value})):
-            help_ = f"write `{line[1:-1]}`"
-        beside = written_beside(document, place, place[:-1])
-        if len(near) == 1 and near[0] in beside:
-            help_ = f"write `{near[0]}`, which stands here too, once, with the value that is meant"
-            there = beside[near[0]]
-            if isinstance(there, list) and isinstance(value, list) and (line := as_line([*there, *value])):
-                help_ = f"write `{near[0]}: {line}` in place of both"
+        label, help_ = f"did you mean `{near[0]}`", _renamed(document, model, place, near)
     elif said := find_said(document.kind, name):
         label, help_ = "said in another way", f"say it {said.how}: {said.page}"
     elif elsewhere := _elsewhere(document, model, place):
@@ -100,20 +92,35 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
     return Finding(at.key, message, label, notes=notes, help=remedy_for(place) or help_)
 
 
+def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequence[str]) -> str:
+    """Return help that gives a field its name, with the value in the shape that the named field takes."""
+    field, value, beside = near[0], value_at(document.data, place), written_beside(document, place, place[:-1])
+    if near[1:]:
+        return f"write {joined([f'`{field}:`' for field in near], 'or')}"
+    if field in beside:
+        there = beside[field]
+        line = as_line([*there, *value]) if isinstance(there, list) and isinstance(value, list) else ""
+        both = f"write `{field}: {line}` in place of both"
+        return both if line else f"write `{field}`, which stands here too, once, with the value that is meant"
+    better = taken(model, (*place[:-1], field), value)
+    is_as_it_is = better is None or (better is value and _same_here(model, place))
+    line = "" if is_as_it_is else as_line({field: better})[1:-1]
+    return f"write `{line or f'{field}:'}`"
+
+
 def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
-    """Return help on a field that switches its mapping on or off, or names the kind that another field is."""
+    """Return help on a field that switches its mapping on or off."""
     name, value = str(place[-1]), value_at(document.data, place)
-    written, parent = mapping(value_at(document.data, place[:-1])), nested_model(model, place[:-1])
+    written = mapping(value_at(document.data, place[:-1]))
     holder = next((str(part) for part in reversed(place[:-1]) if isinstance(part, str)), "")
+    if _same_here(model, place):
+        return ""
     if bare(name) in _SWITCHES and isinstance(value, bool) and len(place) > _OF_A_SPEC:
         if value is (bare(name) in _SWITCHES[:2]):
             return f"leave the whole `{holder}` out: what stands there is on"
         return (
             f"leave `{name}` out: `{holder}` is on where it stands" if len(written) > 1 else f"write `{holder}: {{}}`"
         )
-    kind = next((alias for alias in named(parent) if bare(alias) == bare(str(value))), None) if parent else None
-    if kind and kind not in written and isinstance(value, str) and accepts(model, (*place[:-1], kind), {}):
-        return f"write `{kind}: {{}}` in place of `{name}: {value}`"
     return ""
 
 
@@ -147,14 +154,10 @@ def _same_here(model: type[BaseModel], place: Path) -> list[str]:
 @lru_cache(maxsize=1024)
 def _same_in(parent: type[BaseModel], name: str) -> tuple[str, ...]:
     fields = named(parent)
-    same = [alias for alias in fields if _stem(alias) == _stem(name)]
+    same = [alias for alias in fields if bare(alias) == bare(name)]
+    same = same or [alias for alias in fields if _stem(alias) == _stem(name)]
     same = same or [alias for alias in fields if name in called(parent, alias)]
     return tuple(same or filter(None, [misspelling(name, fields)]))
-
-
-def called(model: type[BaseModel], field: str) -> list[str]:
-    """Return the names that other programs and people have for a field of a mapping."""
-    return CALLED.get(model.__name__, {}).get(field, "").split()
 
 
 def near_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
@@ -167,11 +170,11 @@ def near_here(document: Document, model: type[BaseModel], place: Path) -> list[s
     if meant := with_colon(name, named(parent)):
         return [meant.split(":")[0]]
     written = written_beside(document, place, place[:-1])
-    parts = [alias for alias in _parts_here(model, place, value) if alias not in written]
+    parts = [alias for alias in _parts_here(document, model, place) if alias not in written]
     if parts or _same_elsewhere(document, model, place):
         return parts
     close = closest(name, [alias for alias in named(parent) if not _are_opposite(alias, name)])
-    if close and close not in written and _taken(model, (*place[:-1], close), value) is not None:
+    if close and close not in written and taken(model, (*place[:-1], close), value) is not None:
         return [close]
     return lacked(document, model, place)
 
@@ -187,14 +190,17 @@ def lacked(document: Document, model: type[BaseModel], place: Path) -> list[str]
     return [name for name in needed if is_one and accepts(model, (*place[:-1], name), value)]
 
 
-def _parts_here(model: type[BaseModel], place: Path, value: object) -> list[str]:
+def _parts_here(document: Document, model: type[BaseModel], place: Path) -> list[str]:
     """Return the fields of the same mapping that have the words of a name among theirs, and take the value."""
-    parent = nested_model(model, place[:-1])
+    parent, value = nested_model(model, place[:-1]), value_at(document.data, place)
     words = _words(str(place[-1]))
     fields = ((alias, _words(alias)) for alias in (named(parent) if parent else ()))
     parts = [alias for alias, others in fields if words and others and (words < others or others < words)]
     parts = [alias for alias in parts if not _are_opposite(alias, str(place[-1]))]
-    return [alias for alias in parts if _taken(model, (*place[:-1], alias), value) is not None]
+    shapes = {alias: taken(model, (*place[:-1], alias), value) for alias in parts}
+    whole = [alias for alias, shape in shapes.items() if shape is not None and not lacks(shape)]
+    is_elsewhere = not whole and _same_elsewhere(document, model, place)
+    return whole or [alias for alias, shape in shapes.items() if shape is not None and not is_elsewhere]
 
 
 def _are_opposite(name: str, other: str) -> bool:
@@ -234,7 +240,7 @@ def _elsewhere(document: Document, model: type[BaseModel], place: Path) -> str:
         (kind, path)
         for kind, other in KINDS.items()
         for path, _ in (fields_of(other) if other is not model else ())
-        if len(path) <= _OF_A_SPEC and bare(str(path[-1])) == bare(name) and _taken(other, path, value) is not None
+        if len(path) <= _OF_A_SPEC and bare(str(path[-1])) == bare(name) and taken(other, path, value) is not None
     ]
     if len(found) != 1:
         return ""
@@ -285,7 +291,8 @@ def _near_elsewhere(document: Document, model: type[BaseModel], place: Path) -> 
     near = [alias for alias in known if len(name) >= _SHORTEST and bare(alias).startswith(name)]
     typo = None if near else misspelling(str(place[-1]), known)
     paths = [path for alias in ([typo] if typo else near) for path in known[alias]]
-    return _places(document, model, place, paths, value_at(document.data, place))
+    value = value_at(document.data, place)
+    return [home for home in _places(document, model, place, paths, value) if home.value == value]
 
 
 _SHORTEST: Final = 4
@@ -298,21 +305,32 @@ def _places(
     """Return the nearest fields of these that are free, in reach, and of a type that the value has or can have."""
     found: list[Home] = []
     for path in paths:
-        better, name = _taken(model, path, value), str(place[-1])
+        better, name = taken(model, path, value), str(place[-1])
         if better is None and (parent := nested_model(model, path[:-1])):
             better = turn(parent, name, {name: value}).get(str(path[-1]))
         common = len(place) - _distance(path, place)[0]  # whose indexes are those of the place
         home = (*place[:common], *path[common:])
-        is_free = value_at(document.data, home) is None and path != place[: len(path)]
-        if better is not None and is_free and _is_in_reach(document, home, place):
+        is_free = str(home[-1]) not in written_beside(document, place, home[:-1]) and path != place[: len(path)]
+        is_possible = better is not None and is_free and not _is_excluded(document, model, home, better)
+        if is_possible and _is_in_reach(document, home, place):
             found.append(Home(home, better))
     nearest = min((_distance(home.path, place) for home in found), default=None)
     return [home for home in found if _distance(home.path, place) == nearest]
 
 
-def _taken(model: type[BaseModel], path: Path, value: object) -> object | None:
-    """Return the value in the shape that a field takes, or None if there is none."""
-    return value if accepts(model, path, value) else as_meant(model, path, value)
+def _is_excluded(document: Document, model: type[BaseModel], home: Path, value: object) -> bool:
+    """Whether a field cannot stand beside what the document says, as a workload is of one kind."""
+    for depth, part in enumerate(home):
+        beside = mapping(value_at(document.data, home[:depth]))
+        value_there: object = value
+        for inner in reversed(home[depth + 1 :]):
+            value_there = [value_there] if isinstance(inner, int) else {inner: value_there}
+        if isinstance(part, str) and part not in beside and beside:
+            known = {name: other for name, other in beside.items() if accepts(model, (*home[:depth], name), other)}
+            first, both = ({**known, **added} for added in ({}, {part: value_there}))
+            if flaws(model, home[:depth], both).get(()) == "exactly_one" != flaws(model, home[:depth], first).get(()):
+                return True
+    return False
 
 
 def _distance(path: Path, place: Path) -> tuple[int, int]:
@@ -364,8 +382,8 @@ def _one_level_off(document: Document, model: type[BaseModel], place: Path) -> P
     around, name = place[:-1], place[-1]
     written, parent = mapping(value_at(document.data, around)), nested_model(model, around)
     homes = [(*around, key) for key in (named(parent) if parent else ()) if key in written]
-    homes = [home for home in homes if _has_room(document, model, home, name)]
-    if not homes and around and _has_room(document, model, around[:-1], name):
+    homes = [home for home in homes if _has_room(document, model, place, home)]
+    if not homes and around and _has_room(document, model, place, around[:-1]):
         return around[:-1]
     if len(homes) > 1:
         names = list(written)
@@ -373,9 +391,10 @@ def _one_level_off(document: Document, model: type[BaseModel], place: Path) -> P
     return homes[0] if homes else None
 
 
-def _has_room(document: Document, model: type[BaseModel], home: Path, name: str | int) -> bool:
+def _has_room(document: Document, model: type[BaseModel], place: Path, home: Path) -> bool:
+    name = place[-1]
     inner, value = nested_model(model, home), value_at(document.data, home)
-    is_free = value is None or (isinstance(value, dict) and name not in value)
+    is_free = value is None or (isinstance(value, dict) and name not in written_beside(document, place, home))
     return is_free and inner is not None and str(name) in named(inner)
 
 
@@ -406,7 +425,7 @@ def misplaced(document: Document, place: Path, home: Home) -> Finding:
         Origin(document, place).key,
         f"field `{place[-1]}` belongs into {_shown(into)}",
         label=f"one level too far {'right' if levels < 0 else 'left'}" if is_near else "not a field here",
-        help=_indented(document, place, into) or moved(document, place, [home]),
+        help=_indented(document, place, home) or moved(document, place, [home]),
     )
 
 
@@ -434,7 +453,9 @@ def joined_homes(
             groups.setdefault((*around, below[0]), []).append(place)
     for head, places in groups.items():
         around, written = head[:-1], mapping(value_at(document.data, head[:-1]))
-        if not places[1:] or head[-1] in written:
+        there = written_beside(document, places[0], around)
+        is_empty = there.get(str(head[-1])) == {}
+        if not is_empty and (not places[1:] or head[-1] in there):
             continue
         inner: dict[str, Any] = {}
         for place in places:
@@ -445,7 +466,8 @@ def joined_homes(
             parent = nested_model(model, homes[place].path[:-1])
             turns = turn(parent, str(place[-1]), written) if parent else {}
             holder.update(turns or {str(name): homes[place].value})
-        turned = Turned(around, tuple(str(place[-1]) for place in places), around, {str(head[-1]): inner})
+        names = (*([str(head[-1])] if is_empty else []), *(str(place[-1]) for place in places))
+        turned = Turned(around, names, around, {str(head[-1]): inner})
         yield places[0], turned
 
 
@@ -454,7 +476,8 @@ def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
     name, around, home = str(place[-1]), place[:-1], homes[0]
     below = home.path[len(around) :]
     is_below = home.path[: len(around)] == around
-    if len(homes) == 1 and is_below and below[0] not in mapping(value_at(document.data, around)):
+    into = _mapping_of(place, home)
+    if len(homes) == 1 and is_below and below[0] not in written_beside(document, place, around):
         value = home.value
         for part in reversed(below[1:]):
             value = [value] if isinstance(part, int) else {part: value}
@@ -462,10 +485,13 @@ def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
             profiles = [*_profiles_of(document.data, place)]
             replaced = f" in place of {joined(in_code(profiles).split(', '))}" if profiles[1:] else ""
             return f"write `{below[0]}: {line}`{replaced}"
-    into = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
+    line = as_line({str(home.path[-1]): home.value})[1:-1]
+    if len(homes) == 1 and line and home.value != value_at(document.data, place) and into != home.path:
+        return f"write `{line}` below {_shown(into)}, in place of `{name}`"
+    where = joined(list(dict.fromkeys(_shown(_mapping_of(place, home)) for home in homes[:_MOST])), "or")
     aliases = list(dict.fromkeys(str(home.path[-1]) for home in homes if _mapping_of(place, home) != home.path))
     renamed = f" as {joined(in_code(aliases).split(', '), 'or')}" if aliases not in ([], [name]) else ""
-    return f"move {_moving(name, home.value)} into {into}{renamed}"
+    return f"move {_moving(name, home.value)} into {where}{renamed}"
 
 
 def _moving(name: str, value: object) -> str:
@@ -489,12 +515,15 @@ def shown(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def _indented(document: Document, place: Path, home: Path) -> str:
+def _indented(document: Document, place: Path, meant: Home) -> str:
     """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
+    home = _mapping_of(place, meant)
+    if meant.value != value_at(document.data, place) or value_at(document.data, home) == {}:
+        return ""
     is_right = home == place[:-2]
     if not is_right and home[:-1] != place[:-1]:
         return ""
-    written = mapping(value_at(document.data, place[:-1]))
+    written = written_beside(document, place, place[:-1])
     if not is_right and home[-1] not in written:
         return ""
     location = Origin(document, place).key.locate()

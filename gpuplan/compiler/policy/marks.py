@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from pydantic import BaseModel
@@ -51,7 +51,12 @@ class Independent(Value):
 
 
 class Main(Value):
-    """The field that a bare value in the place of its mapping means: `timeSlicing: 3` are three shares."""
+    """The field that a bare value in the place of its mapping means: `timeSlicing: 3` are three shares.
+
+    ``read`` returns the fields of the mapping that a text means, where it may mean more than this one.
+    """
+
+    read: Callable[[str], Mapping[str, object]] | None = None
 
 
 ESSENTIAL: Final = Essential()

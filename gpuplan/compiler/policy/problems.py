@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, help_on_variables, listing, misspelling
 from gpuplan.compiler.policy import rules
+from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.data.values import (
     BOUNDS,
     EXPECTED_TYPES,
@@ -38,7 +39,7 @@ from gpuplan.compiler.policy.homes import (
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, mapping, mend, path_of, value_at
+from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, example_of, mapping, mend, path_of, value_at
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
 
@@ -212,10 +213,15 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
         case "extra_forbidden":
             return rules.UNKNOWN_FIELD.report(unknown_field(document, model, place))
         case "missing":
-            name, parent = at.path[-1], Origin(at.source, at.path[:-1])
+            name, parent = str(at.path[-1]), Origin(at.source, at.path[:-1])
             where = f"`{parent}`" if parent.path else "the document"
+            beside = mapping(value_at(document.data, place[:-1]))
+            meant = (field for words in CALLED.values() for field in beside if name in words.get(field, "").split())
+            other = next(meant, None)  # which the documents of another kind have for this one
+            line = as_line({name: beside[other]})[1:-1] if other else ""
+            add = f"write `{line}` in place of `{other}`" if line else f"add `{name}:`{example_of(model, place)}"
             return rules.MISSING_FIELD.report(
-                Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=f"add `{name}:`")
+                Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=add)
             )
         case "exactly_one":
             return rules.NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
@@ -278,7 +284,11 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         or _reshaped(at, value, model)
         or WRONG_VALUES.get((str(at.path[-1]), type(value)), "")
         or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
-        or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
+        or (
+            _mapping_help(at, value, model)
+            if kind in _MAPPINGS
+            else _type_help(kind, value) + example_of(model, at.path)
+        ),
     )
 
 
@@ -313,6 +323,8 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return what to write in place of a value of another shape that says the same, or nothing."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = as_written(at) if as_written(at) not in (str(value), repr(value)) else value  # `0x268410DE`, `26.10`
+    if at.path[-1:] == at.path[-2:-1] and isinstance(value, dict) and accepts(model, at.path[:-1], value):
+        return f"write `{as_line(value)[1:-1]}` in its place"
     parent = nested_model(model, at.path[:-1])
     if (
         parent
@@ -327,34 +339,24 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         return ""
     if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
         return f"write {mended}"
-    if not isinstance(meant, dict | list):
+    if not isinstance(meant, dict | list) and not isinstance(value, dict | list):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
     return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
 
 
-def _mapping_help(at: Origin, value: object, model: type[BaseModel] | None) -> str:
+def _mapping_help(at: Origin, value: object, model: type[BaseModel]) -> str:
     """Return how to write a mapping in place of a value, which may be the name of a field."""
-    fields = named(model) if model else {}
-    if isinstance(value, str) and value in fields and model is not None:
-        inner = nested_model(model, (value,))
-        if inner is not None and _is_valid(inner, {}):
-            return f"write `{at.path[-1]}: {{{value}: {{}}}}`"
+    inner = nested_model(model, at.path)
+    fields = named(inner) if inner else {}
+    if isinstance(value, str) and value in fields:
         return f"write `{value}:` on a line below it, and what it is"
     if isinstance(value, str) and not fields and (meant := with_colon(value, value.split()[:1])):
         return f"write `{meant}`"
     if not fields:
-        return "write `key: value` lines below it, or `{}`"
+        return f"write `key: value` lines below it{example_of(model, at.path)}, or `{{}}`"
     lines = f"write {in_code(fields)} below it" if len(fields) == 1 else f"write fields below it: {in_code(fields)}"
-    return f"{lines}; or `{{}}`" if model is not None and _is_valid(model, {}) else lines
-
-
-def _is_valid(model: type[BaseModel], data: Mapping[str, object]) -> bool:
-    try:
-        model.model_validate(data)
-    except ValidationError:
-        return False
-    return True
+    return f"{lines}; or `{{}}`" if accepts(model, at.path, {}) else f"{lines}{example_of(model, at.path)}"
 
 
 def _type_help(kind: str, value: object) -> str:
@@ -392,7 +394,9 @@ def _value_not_allowed(
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if typed := WRONG_VALUES.get((str(at.path[-1]), type(value))):
-        return Finding(at, f"`{at}` cannot be {shown}", label="not one of its values", help=typed)
+        return Finding(
+            at, f"`{at}` cannot be {shown}", label="not one of its values", help=_reshaped(at, value, model) or typed
+        )
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
@@ -407,9 +411,10 @@ def _value_not_allowed(
             or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
-    if kind in BOUNDS and (other := _reshaped(at, value, model)):
+    is_form = kind == "string_pattern_mismatch"
+    meant = form_of(context["pattern"]).mend(str(value)) if is_form else context.get("meant")
+    if (kind in BOUNDS or (is_form and not meant)) and (other := _reshaped(at, value, model)):
         return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=other)
-    meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 

@@ -18,9 +18,10 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.documents.scalars import read_plain
-from gpuplan.compiler.policy.data.values import EXPECTED_TYPES, WORDS
-from gpuplan.compiler.policy.fields import fields_along, nested_model
-from gpuplan.compiler.policy.marks import MAIN, AnyText, Keyed, find_mark, marks_of
+from gpuplan.compiler.policy.data.elsewhere import CALLED
+from gpuplan.compiler.policy.data.values import WORDS
+from gpuplan.compiler.policy.fields import document, fields_along, nested_model
+from gpuplan.compiler.policy.marks import AnyText, Keyed, Main, find_mark, marks_of, models_in
 from gpuplan.compiler.policy.texts import form_of
 
 if TYPE_CHECKING:
@@ -49,13 +50,24 @@ def as_meant(model: type[BaseModel], place: Path, value: object) -> object | Non
 
 def accepts(model: type[BaseModel], place: Path, value: object) -> bool:
     """Whether a field of a document takes a value, whatever else the document says."""
-    return not _flaws(model, place, value)
+    return not flaws(model, place, value)
 
 
-def has_type(model: type[BaseModel], place: Path, value: object) -> bool:
-    """Whether a value is of the type of a field, or can be written as one."""
-    flaws = _flaws(model, place, value)
-    return not {"extra_forbidden", *EXPECTED_TYPES} & {*flaws.values()} or as_meant(model, place, value) is not None
+def taken(model: type[BaseModel], place: Path, value: object) -> object | None:
+    """Return the value in the shape that a field takes, or None if there is none."""
+    return value if accepts(model, place, value) else as_meant(model, place, value)
+
+
+def example_of(model: type[BaseModel], place: Path) -> str:
+    """Return `, such as` and a value that the documentation of a field has and the field takes; nothing without one."""
+    parent, field = nested_model(model, place[:-1]), next(reversed([*fields_along(model, place)]), None)
+    if parent is not None:
+        document(parent)
+    texts = _EXAMPLE.findall((field and field.description) or "")
+    return next((f", such as `{text}`" for text in texts if accepts(model, place, _read(f"a: {text}", "a"))), "")
+
+
+_EXAMPLE: Final = regex("such as `([^`]+)`")
 
 
 def annotation_at(model: type[BaseModel], place: Path) -> object:
@@ -97,25 +109,24 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
 
     A value that `may_lack` something needs one of several fields besides.
     """
-    flaws = {**_flaws(model, place, value)}
-    if may_lack and isinstance(value, dict) and value and flaws.pop((), "") == "exactly_one":
-        return {**value, Absent(): Absent()}
-    if any(problem != "missing" or not path for path, problem in flaws.items()):
+    wrong = {**flaws(model, place, value)}
+    open_ = [path for path, problem in wrong.items() if problem == "exactly_one" and may_lack]
+    if any(problem != "missing" or not path for path, problem in wrong.items() if path not in open_) or () in open_[1:]:
         return None
-    for path in flaws:
-        value = _with(value, path, Absent())
-    return value
+    for path in wrong:
+        value = _with(value, (*path, Absent()) if path in open_ else path, Absent())
+    return value if (isinstance(value, dict) and any(isinstance(key, str) for key in value)) or not open_ else None
 
 
-def _with(value: Any, path: Path, part: object) -> object:  # noqa: ANN401 - plain YAML data
+def _with(value: Any, path: tuple[object, ...], part: object) -> object:  # noqa: ANN401 - plain YAML data
     if not path:
         return part
     if isinstance(value, list):
         return [_with(item, path[1:], part) if index == path[0] else item for index, item in enumerate(value)]
-    return {**value, path[0]: _with(value.get(path[0]), path[1:], part)}
+    return {**value, path[0]: _with(value.get(path[0], {}), path[1:], part)}
 
 
-def _flaws(model: type[BaseModel], place: Path, value: object) -> Mapping[Path, str]:
+def flaws(model: type[BaseModel], place: Path, value: object) -> Mapping[Path, str]:
     """Return what is wrong with a value at a place, by the path in it, in a document that says nothing else."""
     data = value
     for part in reversed(place):
@@ -189,8 +200,8 @@ def is_list(annotation: object) -> bool:
 
 
 def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
-    if isinstance(value, str) and "\n" in value and (read := _read(value)) != value:
-        value = read  # as lines below the field, behind a `|` that makes a text of them
+    if (inner := _inner(place, value)) != value:
+        value = inner
         yield value
     for member in _members(annotation_at(model, place)):
         if isinstance(member, type) and issubclass(member, BaseModel):
@@ -198,10 +209,12 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
         elif get_origin(member) is list:
             yield from _as_list(model, place, value)
         elif get_origin(member) is dict:
-            yield from _as_entries(value, get_args(member)[-1])
+            for entries in _as_entries(value, get_args(member)[-1]):
+                yield entries
+                meant = {name: as_meant(model, (*place, name), part) for name, part in entries.items()}
+                yield {name: part if meant[name] is None else meant[name] for name, part in entries.items()}
         elif member is bool:
-            truth = value["enabled"] if isinstance(value, dict) and [*value] == ["enabled"] else value
-            yield from (is_so for is_so, words in _TRUTHS if str(truth).lower() in words)
+            yield from (is_so for is_so, words in _TRUTHS if str(value).lower() in words)
         elif member in (int, float):
             is_part = member is float and not accepts(model, place, 1.5)
             yield from _as_number(str(place[-1]), value, is_whole=member is int, is_part=is_part)
@@ -211,14 +224,41 @@ def _candidates(model: type[BaseModel], place: Path, value: object) -> Iterator[
             words = [str(word) for word in get_args(member) or [word.value for word in member]]
             if found := _word(str(place[-1]), str(value), words):
                 yield found
+    yield from _unwrapped(model, place, value)
 
 
-def _read(text: str) -> object:
-    """Return what a text says as YAML, or the text if it says no mapping and no list."""
+def _inner(place: Path, value: object) -> object:
+    """Return the lines behind a `|` that made a text of them, and what stands in a field that stands in itself."""
+    if isinstance(value, str) and "\n" in value:
+        return _read(value)
+    return value[str(place[-1])] if isinstance(value, dict) and [*value] == [place[-1]] else value
+
+
+def _unwrapped(model: type[BaseModel], place: Path, value: object) -> Iterator[object]:
+    """Yield the value that stands alone in a list, or in a mapping under a word for it: `{count: 2}`, `{name: a}`."""
+    name, parent = str(place[-1]), nested_model(model, place[:-1])
+    inner: object = value
+    if isinstance(value, list) and len(value) == 1:
+        inner = value[0]
+    elif isinstance(value, str):
+        inner = value.strip()
+    elif isinstance(value, dict) and len(value) == 1:
+        ((word, part),) = value.items()
+        words = {name, *_OF_A_VALUE, *(CALLED.get(parent.__name__, {}).get(name, "").split() if parent else ())}
+        is_word = word in words or bare(word) == bare(name) or word.startswith("nvidia.com/")
+        inner = part if is_word else value
+    if inner != value:
+        yield inner
+        yield from filter(lambda better: better is not None, [as_meant(model, place, inner)])
+
+
+def _read(text: str, name: str = "") -> object:
+    """Return what a text says as YAML, or a field of it; the text if it says no mapping and no list."""
     from gpuplan.compiler.documents import read_text
 
     documents, found = read_text("text.yaml", text)
-    return dict(documents[0].data) if len(documents) == 1 and not found else text
+    said = dict(documents[0].data) if len(documents) == 1 and not found else text
+    return said[name] if name and isinstance(said, dict) else said
 
 
 def _word(field: str, text: str, words: list[str]) -> str | None:
@@ -255,7 +295,7 @@ def _as_number(name: str, value: object, *, is_whole: bool, is_part: bool) -> It
         return  # nobody knows how many that is
     elif name.endswith("MiB") and unit:
         number *= _MIB.get(unit, 0)
-    elif unit and unit != "%" and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
+    elif unit not in ("", "%", "x") and (len(unit) < _SHORTEST_NOUN or unit in ("percent", "pct")):
         return
     if is_whole and not number.is_integer():
         return
@@ -267,8 +307,6 @@ _SHORTEST_NOUN: Final = 3
 
 
 def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str]:
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
-        yield value[0]
     if isinstance(value, dict):
         yield from _as_one_text(value)
     if value is None:
@@ -276,7 +314,7 @@ def _as_text(model: type[BaseModel], place: Path, value: object) -> Iterator[str
     if isinstance(value, bool):
         yield str(value).lower()
     elif isinstance(value, int | float | str):
-        yield str(value)
+        yield from (str(value), str(value).lower())
         meant = mend(model, place, str(value))
         yield from _IN_CODE.findall(meant)[:1] or ([meant.strip('"')] if meant else [])
 
@@ -285,13 +323,11 @@ _IN_CODE: Final = regex("`([^`]*)`")
 
 
 def _as_one_text(fields: Mapping[str, object]) -> Iterator[str]:
-    """Yield the text that a mapping means: an image of its parts, or what it names."""
+    """Yield the image that a mapping of its parts means."""
     parts = {name: str(fields[name]) for name in ("registry", "repository", "tag", "digest") if name in fields}
     if "repository" in parts:
         tag = f"@{parts['digest']}" if "digest" in parts else f":{parts['tag']}" if "tag" in parts else ""
         yield "/".join(parts[name].strip("/") for name in ("registry", "repository") if name in parts) + tag
-    named = [fields[name] for name in ("name", "key", "value", "id") if isinstance(fields.get(name), str)]
-    yield from (name for name in named[:1] if isinstance(name, str))
 
 
 def _as_list(model: type[BaseModel], place: Path, value: object) -> Iterator[list[object]]:
@@ -350,8 +386,6 @@ def _keyed(model: type[BaseModel], place: Path, key: str, name: str, part: objec
 def _as_entries(value: object, inner: object) -> Iterator[dict[str, object]]:
     """Yield the mapping that a list of entries means, or a text such as `a=b,c=d`; with names alone, their numbers."""
     items = _SEPARATOR.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
-    if isinstance(value, dict) and [*value] == ["matchLabels"]:
-        yield value["matchLabels"]
     is_of_models = any(isinstance(member, type) and issubclass(member, BaseModel) for member in _members(inner))
     pairs = [pair for item in items for pair in _pairs(item, is_of_models=is_of_models)]
     if pairs and len(dict(pairs)) == len(pairs) >= len(items):
@@ -365,7 +399,7 @@ def _as_entries(value: object, inner: object) -> Iterator[dict[str, object]]:
             yield dict(counts)
 
 
-_TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*])?([0-9]*[A-Za-z][^=:\s]*)")
+_TIMES: Final = regex(r"(?:([0-9]{1,3})\s*[x*]\s*)?([0-9]*[A-Za-z][^=:\s]*)")
 """A name, and the number of them before it: `7x1g.10gb`."""
 
 
@@ -375,7 +409,7 @@ def _pairs(entry: object, *, is_of_models: bool = False) -> Iterator[tuple[str, 
         number = _NUMBER.fullmatch(found[2])
         yield found[1], int(found[2]) if number and found[2].isdecimal() else found[2]
     elif isinstance(entry, dict) and len(entry) > 1 and isinstance(name := next(iter(entry.values())), str):
-        rest = dict([*entry.items()][1:])
+        rest = {key: part for key, part in [*entry.items()][1:] if (key, part) != ("protocol", "TCP")}
         yield (
             name,
             next(iter(rest.values())) if len(rest) == 1 and (not is_of_models or {*rest} & _OF_A_VALUE) else rest,
@@ -384,7 +418,10 @@ def _pairs(entry: object, *, is_of_models: bool = False) -> Iterator[tuple[str, 
         yield from entry.items()
 
 
-_OF_A_VALUE: Final = {"value", "count", "valueFrom", "number", "quantity", "amount"}
+_OF_A_VALUE: Final = {
+    *("value", "count", "valueFrom", "number", "quantity", "amount"),
+    *("name", "key", "id", "enabled", "version", "size", "type", "kind", "matchLabels"),
+}
 _ASSIGNMENT: Final = regex(r"([^=:\s]+)\s*[=:]\s*(.+)")
 
 
@@ -396,6 +433,7 @@ def _as_fields(
     model: type[BaseModel], member: type[BaseModel], place: Path, value: object
 ) -> Iterator[dict[str, object]]:
     """Yield the mapping that a bare value means, by the field that such a value is for."""
+    fields = [(field.alias or name, field) for name, field in member.model_fields.items()]
     if isinstance(value, list) and value and all(isinstance(item, dict) and len(item) == 1 for item in value):
         entries: list[dict[str, object]] = value
         yield {name: part for entry in entries for name, part in entry.items()}
@@ -404,27 +442,33 @@ def _as_fields(
     if (
         isinstance(value, str)
         and (parts := value.split("/"))[1:] == parts[-1:]
-        and {"namespace", "name"} <= {*_names(member)}
+        and {"namespace", "name"} <= {*names_in(member)}
     ):
         yield {"name": parts[1], "namespace": parts[0]}
     if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
         yield {name: part for name, part in taint.groupdict().items() if part}
-    if isinstance(value, dict) or value is None or value == "":
+    main = {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Main)}
+    read = next((mark.read for mark in main.values() if mark.read), None)
+    if read and isinstance(value, str):
+        yield from filter(None, [{**read(value)}])
+    if (read and isinstance(value, str)) or isinstance(value, dict) or value is None or value == "":
         return
-    fields = [(field.alias or name, field) for name, field in member.model_fields.items()]
     required = [name for name, field in fields if field.is_required()]
-    first = [name for name, field in fields if MAIN in field.metadata]
-    words = [name for name, field in fields if _is_of_words(field.annotation, value)]
-    named = first or (required if len(required) == 1 else [])
+    words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
+    taken = required if len(required) == 1 else [name for name in required if accepts(model, (*place, name), value)]
+    named = [*main] or (taken if len(taken) == 1 else [])
     forms = [form for form, _ in _TELLING if isinstance(value, str) and form.match(value)]
     telling = [name for name, _ in fields if any(name in names.split() for form, names in _TELLING if form in forms)]
-    names = dict.fromkeys(telling or (() if forms and not first else (*words, *named)))
+    names = dict.fromkeys(telling or (() if forms and not main else (*words, *named)))
     yield from ({name: value} for name in names if accepts(model, (*place, name), value))
     meant = ((name, as_meant(model, (*place, name), value)) for name in names)
     yield from ({name: better} for name, better in meant if better is not None)
     is_many = isinstance(value, list)
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
+    alike = [name for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]]
+    nothing: dict[str, object] = {}
+    yield from (dict[str, object]({name: nothing}) for name in alike)
 
 
 _TELLING: Final = (
@@ -435,16 +479,17 @@ _TELLING: Final = (
 """Forms of texts that tell for which fields they are."""
 
 
-def _names(model: type[BaseModel]) -> list[str]:
+def names_in(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _is_of_words(annotation: object, value: object) -> bool:
-    """Whether a field holds one of a few words, and this is one of them."""
+def _is_of_words(name: str, annotation: object, value: object) -> bool:
+    """Whether a field holds one of a few words, and this is one of them, in any spelling."""
     kinds = [*_members(annotation)]
     words = [word.value for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum) for word in kind]
     words += [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
-    return value in words or (isinstance(value, bool) and kinds == [bool])
+    is_one = isinstance(value, str) and _word(name, value, [str(word) for word in words]) is not None
+    return is_one or (isinstance(value, bool) and kinds == [bool])
 
 
 @lru_cache(maxsize=4096)

@@ -7,18 +7,30 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from gpuplan.compiler.base.diagnostics import Origin, Path
+from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.models.cluster import Argocd, Driver, GpuOperator
-from gpuplan.compiler.policy.models.pool import Billing, Devices, Mig, Mps, Nodes, TimeSlicing, Window
+from gpuplan.compiler.policy.models.pool import (
+    Billing,
+    Devices,
+    Mig,
+    MigLayoutSpec,
+    Mps,
+    Nodes,
+    Sharing,
+    TimeSlicing,
+    Window,
+    division_of,
+)
 from gpuplan.compiler.policy.models.prices import Rate
 from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
 from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
-from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, mapping, value_at
+from gpuplan.compiler.policy.schedules import window_meant
+from gpuplan.compiler.policy.shapes import Absent, accepts, as_line, bare, mapping, names_in, taken, value_at
 
 if TYPE_CHECKING:
     from gpuplan.compiler.documents import Document
@@ -41,9 +53,8 @@ class Turned(NamedTuple):
 
 def written_beside(document: Document, place: Path, into: Path) -> Fields:
     """Return the fields of a mapping that stand in the file of a field; an overlay may have others."""
-    file = Origin(document, place).key.locate().file
-    fields = mapping(value_at(document.data, into))
-    return {name: part for name, part in fields.items() if Origin(document, (*into, name)).key.locate().file is file}
+    layer = document.find_layer(place)
+    return mapping(value_at(layer.data if layer else document.data, into))
 
 
 def find_turned(
@@ -57,9 +68,11 @@ def find_turned(
     parent, written = nested_model(model, around), mapping(value_at(document.data, around))
     if parent is None:
         return None
-    together = next((names for names in _TOGETHER if name in names and names[0] in written), (name,))
+    together = next((to for to in _TOGETHER if name in to and (to[0] in written or to is _OF_WINDOW)), (name,))
     names = tuple(known for known in together if known in written)
     fields = turn(parent, names[0], written)
+    if not fields and (named := _named(model, around, name, written)):
+        names, fields = named
     into = around
     if not fields:
         into, fields = next(
@@ -93,14 +106,35 @@ def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     )
 
 
+def _named(model: type[BaseModel], around: Path, name: str, written: Fields) -> tuple[tuple[str, ...], Fields] | None:
+    """Return the field that a word names, with what belongs into it and stands beside: `type: mps, replicas: 2`."""
+    parent, word = nested_model(model, around), bare(str(written[name]))
+    known = names_in(parent) if parent else []
+    alias = next((alias for alias in known if bare(alias) == word), None)
+    inner = nested_model(model, (*around, alias)) if alias else None
+    if alias is None or inner is None or any(name in called(parent, alias) for alias in known if parent):
+        return None
+    rest = {field: part for field, part in written.items() if field not in known and field in names_in(inner)}
+    there = [alias] if written.get(alias) is not None else []
+    value = taken(
+        model, (*around, alias), written[alias] if there and not rest else {**mapping(written.get(alias)), **rest}
+    )
+    return None if value is None else ((name, *there, *rest), {alias: value})
+
+
+def called(model: type[BaseModel], field: str) -> list[str]:
+    """Return the names that other programs and people have for a field of a mapping."""
+    return CALLED.get(model.__name__, {}).get(field, "").split()
+
+
 def _timed(parent: type[BaseModel], name: str, value: object) -> Fields:
     """Return the field of a time whose unit Kubernetes has in the name of the field: `activeDeadlineSeconds: 60`."""
     found = _UNIT.fullmatch(name)
     if found is None or type(value) is not int:
         return {}
     stem, unit = found[1], found[2][0].lower()
-    fields = [field.alias or known for known, field in parent.model_fields.items()]
-    meant = (alias for alias in fields if stem in (alias, *CALLED.get(parent.__name__, {}).get(alias, "").split()))
+    fields = names_in(parent)
+    meant = (alias for alias in fields if stem in (alias, *called(parent, alias)))
     return next(({alias: f"{value}{unit}"} for alias in meant), {})
 
 
@@ -137,13 +171,13 @@ def _joined(fields: Fields, others: Fields) -> Fields:
 
 
 def _fits(model: type[BaseModel], into: Path, fields: Fields) -> bool:
-    return all(accepts(model, (*into, name), value) for name, value in fields.items() if not _lacks(value))
+    return all(accepts(model, (*into, name), value) for name, value in fields.items() if not lacks(value))
 
 
-def _lacks(value: object) -> bool:
+def lacks(value: object) -> bool:
     """Whether a value holds a part that only the user knows."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, Absent) or any(map(_lacks, parts))
+    return isinstance(value, Absent) or any(map(lacks, parts))
 
 
 def _items(value: object) -> list[Fields]:
@@ -172,10 +206,6 @@ def _borrowed(value: object, written: Fields) -> Fields:
     return {}
 
 
-def _weight(value: object, _: Fields) -> Fields:
-    return {"surplus": {"weight": value}} if isinstance(value, int | float) else {}
-
-
 def _hard(value: object, _: Fields) -> Fields:
     """Return the quotas of a ResourceQuota, one for each unit that it names."""
     units: dict[str, object] = {}
@@ -197,16 +227,23 @@ def _hard(value: object, _: Fields) -> Fields:
     return {"quotas": quotas} if len(quotas) == 1 or (quotas and not rest) else {}
 
 
+def _hard_of_pool(value: object, _: Fields) -> Fields:
+    """Return the amounts of a ResourceQuota that stands in the quota of a pool."""
+    return {name: part for name, part in _only(_hard(value, {}).get("quotas")).items() if name != "pool"}
+
+
 def _flavors(value: object, _: Fields) -> Fields:
     """Return the quotas of a ClusterQueue, whose flavors are pools."""
-    quotas = []
-    for flavor in (flavor for group in _items(value) for flavor in _items(group.get("flavors"))):
-        resource = _only(flavor.get("resources"))
-        quota = {"pool": flavor.get("name"), "guaranteed": _number(resource.get("nominalQuota"))}
-        if "borrowingLimit" in resource:
-            quota |= _borrowed(_number(resource["borrowingLimit"]), quota)
-        quotas.append(quota)
+    quotas = [_flavor([flavor], {}) for group in _items(value) for flavor in _items(group.get("flavors"))]
     return {"quotas": quotas} if quotas else {}
+
+
+def _flavor(value: object, _: Fields) -> Fields:
+    """Return the quota that one flavor of a ClusterQueue is."""
+    flavor = _only(value)
+    resource = _only(flavor.get("resources"))
+    quota = {"pool": flavor.get("name"), "guaranteed": _number(resource.get("nominalQuota"))}
+    return {**quota, **_borrowed(_number(resource.get("borrowingLimit")), quota)} if flavor else {}
 
 
 def _number(value: object) -> object:
@@ -232,11 +269,6 @@ def _service_account(_: object, written: Fields) -> Fields:
 def _subjects(value: object, _: Fields) -> Fields:
     members = [_subject(None, item) for item in _items(value)]
     return {"members": members} if members and all(members) else {}
-
-
-def _preempts(value: object, _: Fields) -> Fields:
-    known = {"Never": False, "PreemptLowerPriority": True}
-    return {"preempts": known[str(value)]} if str(value) in known else {}
 
 
 def _pools(value: object, _: Fields) -> Fields:
@@ -275,18 +307,25 @@ def _shares(value: object, _: Fields) -> Fields:
     return {"replicas": counts[0]} if counts and len({*map(str, counts)}) == 1 and counts[0] is not None else {}
 
 
-def _indexes(value: object, written: Fields) -> Fields:
-    is_known = value == "all" or (isinstance(value, list) and all(isinstance(item, int) for item in value))
-    return {"gpus": value} if is_known and "gpus" not in written else {}
+def divided(entries: object) -> Fields:
+    """Return the field of a layout that says what an entry of the MIG manager's file does."""
+    devices = [dict(_division(mapping(part))) for part in (entries if isinstance(entries, list) else [])]
+    is_of_all = len(devices) == 1 and devices[0]["gpus"] == "all" and "instances" in devices[0]
+    return {"instances": devices[0]["instances"]} if is_of_all else {"devices": devices}
 
 
-def _profile(value: object, _: Fields) -> Fields:
-    """Return as many instances of a profile as fit on one GPU."""
-    slices = _SLICES.match(str(value))
-    return {"instances": {value: 7 // int(slices[1])}} if slices and 0 < int(slices[1]) <= len("1234567") else {}
+def _division(part: Fields) -> Iterator[tuple[str, object]]:
+    """Yield the fields that say how some GPUs are divided."""
+    yield "gpus", part.get("devices", "all")
+    if part.get("mig-enabled") is False:
+        yield "enabled", False
+    if "mig-devices" in part:
+        yield "instances", part["mig-devices"]
 
 
-_SLICES: Final = regex(r"([1-7])g\.[0-9]+gb")
+def _config(value: object, _: Fields) -> Fields:
+    """Return the layout that the only entry of the MIG manager's file is."""
+    return divided(next(iter(mapping(value).values()))) if len(mapping(value)) == 1 else {}
 
 
 def _larger(_: object, written: Fields) -> Fields:
@@ -300,19 +339,28 @@ _BOUNDS: Final = ("minNodes", "maxNodes", "minSize", "maxSize", "minCount", "max
 
 def _window(_: object, written: Fields) -> Fields:
     """Return the schedule and the duration of a window that says when it begins and ends, and on which days."""
-    times = [_TIME.fullmatch(str(written.get(name))) for name in ("start", "end")]
-    listed = written.get("days", [])
-    days = [_DAYS.find(str(day)[:3].lower()) for day in (listed if isinstance(listed, list) else [listed])]
-    if not all(times) or any(day < 0 for day in days):
-        return {}
-    begin, end = (int(time[1]) * 60 + int(time[2]) for time in times if time)
-    on = ",".join(str(day // 3) for day in days) or "*"
-    hours, minutes = divmod((end - begin) % 1440 or 1440, 60)
-    return {"schedule": f"{begin % 60} {begin // 60} * * {on}", "duration": f"{hours}h" + f"{minutes}m" * bool(minutes)}
+    parts = [written[name] for name in _OF_WINDOW if name in written]
+    text = " ".join(", ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
+    return {name: part for name, part in window_meant(text).items() if name not in written}
 
 
-_DAYS: Final = "sunmontuewedthufrisat"
-_TIME: Final = regex(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_OF_WINDOW: Final = (
+    "day",
+    "days",
+    "weekday",
+    "weekdays",
+    "on",
+    "start",
+    "from",
+    "begin",
+    "startTime",
+    "at",
+    "time",
+    "end",
+    "to",
+    "until",
+    "endTime",
+)
 
 
 def _month(field: str) -> Turn:
@@ -439,12 +487,35 @@ def _in_pod(name: str) -> Turn:
     return lambda value, _: {"podPatch": {"spec": {name: value}}}
 
 
-def _in_metadata(name: str) -> Turn:
-    return lambda value, _: {"podPatch": {"metadata": {name: value}}}
-
-
 def _in_container(name: str) -> Turn:
     return lambda value, _: {"podPatch": {"spec": {"containers": [{"name": CONTAINER, name: value}]}}}
+
+
+def _ports(value: object, written: Fields) -> Fields:
+    """Return the ports of a container, of which the first is that of the service."""
+    numbers = {item.get("name"): item.get("containerPort", item.get("port")) for item in _items(value)}
+    work = next((kind for kind in ("workspace", "training", "batch") if kind in written), "inference")
+    if work in ("training", "batch") or not numbers:
+        return _in_container("ports")(value, written) if numbers else {}
+    usual = mapping(written.get(work)).get("port")
+    (first, number), *others = numbers.items()
+    rest = {name: port for name, port in others if usual != port} | ({} if usual in (None, number) else {first: number})
+    return {work: {**({"port": number} if usual is None else {}), **({"ports": rest} if rest else {})}}
+
+
+def _labels(name: str) -> Turn:
+    def turned(value: object, _: Fields) -> Fields:
+        pairs = [str(item).partition("=") for item in value] if isinstance(value, list) else []
+        found = {key: part for key, _, part in pairs if part} or value
+        return {"podPatch": {"metadata": {name: found}}} if isinstance(found, dict) else {}
+
+    return turned
+
+
+def _span(value: object, _: Fields) -> Fields:
+    """Return the bounds of pods that are written as `2-8`."""
+    least, dash, most = str(value).partition("-")
+    return {"minReplicas": _number(least), "maxReplicas": _number(most)} if dash else {}
 
 
 def _metrics(value: object, _: Fields) -> Fields:
@@ -455,9 +526,9 @@ def _metrics(value: object, _: Fields) -> Fields:
 
 
 TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
-    Quota: {"borrowingLimit": _borrowed},
+    Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
-        " ".join(_WEIGHTS[:2]): _weight,
+        " ".join(_WEIGHTS[:2]): lambda value, _: {"surplus": {"weight": value}},
         "hard": _hard,
         "pools": _pools,
         "limitRange": _range,
@@ -467,8 +538,14 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Member: {"kind": _subject, "serviceAccount": _service_account},
     Containers: {"requests": _requests},
     Nodes: {" ".join(_BOUNDS): _larger},
-    Window: {"start": _window},
-    Mig: {"profile": _profile},
+    Window: {" ".join(_OF_WINDOW): _window},
+    Mig: {
+        "profile": lambda value, _: division_of(value) if isinstance(value, str) else {},
+        "mig-configs": _config,
+        "mig-devices": lambda _, written: divided([written]),
+    },
+    MigLayoutSpec: {"mig-configs": _config, "mig-devices": lambda _, written: divided([written])},
+    Sharing: {"mig-configs": lambda value, written: {"mig": layout} if (layout := _config(value, written)) else {}},
     Billing: {"spot preemptible": lambda value, _: {"term": "spot"} if value is True else {}},
     Rate: {"perNodeMonth nodeMonth": _month("perNodeHour"), "perGpuMonth monthly perMonth": _month("perGpuHour")},
     Probe: {"httpGet": lambda value, _: _probe({"httpGet": value}), "exec": lambda value, _: _probe({"exec": value})},
@@ -479,10 +556,13 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
         ),
         **{name: _value(name) for name in _OF_CHART.split()},
     },
-    PriorityClassSpec: {"preemptionPolicy": _preempts},
+    PriorityClassSpec: {"preemptionPolicy": lambda value, _: {"preempts": value != "Never"}},
     TimeSlicing: {"resources": _shares},
     Mps: {"resources": _shares},
-    Devices: {"devices": _indexes},
+    Devices: {
+        "devices": lambda value, written: {} if "gpus" in written else {"gpus": value},
+        "mig-devices": lambda _, written: dict(_division(written)),
+    },
     Argocd: {"source": _source},
     WorkloadSpec: {
         "containers": _container,
@@ -491,16 +571,17 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
         "requests limits": lambda value, _: asked(mapping(value)),
         **{name: _in_pod(name) for name in _OF_POD.split()},
         **{name: _in_container(name) for name in _OF_CONTAINER.split()},
-        **{name: _in_metadata(name) for name in ("labels", "annotations")},
+        **{name: _labels(name) for name in ("labels", "annotations")},
+        "ports": _ports,
     },
     Inference: {"livenessProbe": _in_probe("liveness"), "readinessProbe": _in_probe("probe"), "startupProbe": _startup},
     ValueFrom: {"valueFrom": lambda value, _: mapping(value)},
-    Autoscaling: {"metrics": _metrics},
+    Autoscaling: {"metrics": _metrics, "replicas": _span},
 }
 """The turn for fields of other programs, by the model of the mapping that they stand in."""
 
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
-    (Quota, " ".join(_WEIGHTS)): (("spec",), _weight),
+    (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),
 }
 """The mapping further up into which fields of others go, and their turn."""
@@ -509,7 +590,8 @@ _TOGETHER: Final[tuple[tuple[str, ...], ...]] = (
     ("kind", "name", "apiGroup", "namespace"),
     ("serviceAccount", "namespace"),
     ("requests", "limits"),
-    ("start", "end", "days"),
+    ("mig-devices", "mig-enabled", "devices"),
+    _OF_WINDOW,
     *((least, most) for least, most in zip(_BOUNDS[::2], _BOUNDS[1::2], strict=True)),
 )
 """Fields that say one thing together; the first has the turn."""

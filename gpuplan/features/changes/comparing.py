@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from gpuplan.compiler.base.diagnostics import (
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import listing, renaming
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.delivery.indexes import runs_in
@@ -238,9 +239,14 @@ def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, S
     if span:
         parts = _SPAN.fullmatch(span)
         if parts is None:
+            if not os.path.exists(span) and revisions.find_revision(root, span) is None:  # noqa: PTH110 - as typed
+                if near := revisions.find_near(root, span):
+                    hint = f"type `gpuplan diff --against {near}`, or `gpuplan diff {near}..HEAD`"
+                    raise GpuplanError(f"there is no revision `{span}` here", hint)
+                revisions.get_revision(root, span)
             raise GpuplanError(
                 f"`{span}` is no range of revisions",
-                f"write `{span}..HEAD`, or `--against {span}` for the working tree",
+                f"write `gpuplan diff {span}..HEAD`, or `gpuplan diff --against {span}` for the working tree",
             )
         first, dots, second = parts[1] or HEAD, parts[2], parts[3] or HEAD
         earlier = (
@@ -492,7 +498,7 @@ def _know(clusters: Sequence[str], *sides: Platform) -> None:
         )
     for name in clusters:
         if name not in known:
-            near = misspelling(name, sorted(folders))
+            near = renaming(name, sorted(folders), shortest=3)
             there = f"the clusters are {listing(sorted(folders))}" if folders else f"look for its name in `{OVERLAYS}/`"
             hint = f"did you mean `{near}`?" if near else there
             raise GpuplanError(f"no cluster `{name}`: neither side has {OVERLAYS}/{name}/", hint)

@@ -18,7 +18,7 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.repository import find_link, find_repository
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.documents import Entry, Kind, Target, find_folders, is_passed_over, is_policy_file
 from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
@@ -388,8 +388,27 @@ def _way_to_revision(root: Path, name: str) -> str:
         return "commit once: there is no commit yet"
     if _is_shallow(root):
         return _DEEPEN
-    near = misspelling(name, ("HEAD", *text(git(root, "for-each-ref", "--format=%(refname:short)")).splitlines()))
-    return f"did you mean `{near}`?" if near else "`git branch --all` and `git tag` list what there is"
+    if os.path.isfile(root / name):  # noqa: PTH113 - of a name that may be none of a file
+        return "it is a file: name a revision or a folder, such as `--against HEAD`"
+    near, known = find_near(root, name), _references(root)
+    return f"did you mean `{near}`?" if near else f"there are {listing(known)}, and commits before, such as `HEAD~1`"
+
+
+def find_near(root: Path, name: str) -> str | None:
+    """Return the branch or tag that a missing revision was most likely meant to be: `main` for `origin/main`."""
+    known, last = _references(root), name.rpartition("/")[2]
+    if last in known:
+        return last
+    usual = (branch for branch in known if branch in _USUAL) if last in _USUAL else iter(())
+    return misspelling(name, known) or next(usual, None)
+
+
+_USUAL: Final = ("main", "master", "trunk")
+
+
+def _references(root: Path) -> list[str]:
+    listed = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
+    return ["HEAD", *text(listed or b"").splitlines()]
 
 
 def _is_shallow(root: Path) -> bool:

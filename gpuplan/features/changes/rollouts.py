@@ -441,7 +441,6 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     if not report.is_valid:
         return report, None
     plan, pool = _find_pool(report.plans, wish.pool)
-    names = _node_names(pool, wish.listed)
     defined = _defined(plan, pool)
     is_settled = bool(defined.kept) and pool.rollout is None
     if wish.back or (is_settled and not wish.to):
@@ -452,6 +451,7 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
         raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
     else:
         sharing = pool.rollout.moved.sharing
+    names = _node_names(pool, wish.listed)
     outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
     if wish.to and isinstance(outcome, RolloutPlan):
         _refuse_wrong_target(plan, pool, outcome, wish)
@@ -468,7 +468,7 @@ def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
         clusters = [plan.cluster.name for plan, _ in found]
         raise GpuplanError(
             f"pool `{name}` is in {len(found)} clusters: {listing(clusters)}",
-            f"each goes its own way: `--cluster {clusters[0]}`",
+            f"each goes its own way: type `gpuplan rollout {name} -c {clusters[0]}`, with the other options",
         )
     if not found:
         known = sorted({pool.name for plan in plans for pool in plan.pools})
@@ -587,7 +587,8 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         return TimeSlicing(at, slicing.model_copy(update={"replicas": replicas}))
     layout = next((layout for layout in plan.layouts if layout.name == name), None)
     if layout is None:
-        close = misspelling(name, [layout.name for layout in _layouts(plan, pool)])
+        known = [layout.name for layout in _layouts(plan, pool)]
+        close = _meant(name, known) or misspelling(name, known)
         raise GpuplanError(
             f"`{name}` is no layout, nor another way of sharing",
             f"did you mean `{close}`?" if close else _ways(plan, pool),
@@ -600,6 +601,17 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     usual = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
     strategy = now.spec.strategy if isinstance(now, Mig) else usual
     return Mig(at, models.Mig(layout=layout.name, strategy=strategy), layout, at, None)
+
+
+def _meant(text: str, layouts: Sequence[str]) -> str:
+    """Return the sharing that a text says as a policy does: ``{timeSlicing: {replicas: 4}}``, or ``mig=two-large``."""
+    words = re.findall(r"[a-z0-9][-+.a-z0-9]*", text.lower())
+    kinds = {"timeslicing": "time-slicing", "time-slicing": "time-slicing", "mps": "mps"}
+    kind = next((kinds[word] for word in words if word in kinds), "")
+    replicas = next((word for word in words if word.isdecimal()), "")
+    if kind and replicas:
+        return f"{kind}={replicas}"
+    return next((word for word in words if word in (*layouts, "exclusive")), "")
 
 
 def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, count_kinds, listing
@@ -199,7 +199,8 @@ def adopt(
         )
     repository = known.with_files(files)
     judged = report_on(repository)
-    errors = (item for item in judged.diagnostics if item.is_error)
+    sources = {} if judged.is_valid else _sources(dump, made.drafts, name)
+    errors = (_beside_source(item, sources) for item in judged.diagnostics if item.is_error)
     first_sync = simulate(judged.plans[0], dump) if judged.is_valid and judged.plans else None
     harms = all_found(first_sync) if first_sync else ()
     diagnostics = tidy((*made.diagnostics, *errors, *harms), (), needed=())
@@ -208,6 +209,22 @@ def adopt(
 
 
 _HOW: Final = "`gpuplan import --commands` says how to make one"
+
+
+def _sources(dump: Dump, drafts: Iterable[Draft], cluster: str) -> Mapping[str, Item]:
+    """Return the first object with numbers that each file of policies is made of, by its path."""
+    items = {item.source: item for item in dump.objects if item.kind != "Namespace"}
+    made = ((draft, next((items[source] for source in draft.sources if source in items), None)) for draft in drafts)
+    return {path: item for draft, item in made if item for path in files_of([draft], cluster, shares=True)}
+
+
+def _beside_source(error: Diagnostic, sources: Mapping[str, Item]) -> Diagnostic:
+    """Return an error of a policy with what the policy was made of beside it."""
+    source = sources.get(error.finding.at.locate().file.path)
+    if source is None:
+        return error
+    related = (*error.finding.related, Label(source.at, f"made of {source.title}"))
+    return replace(error, finding=replace(error.finding, related=related))
 
 
 def write_import(

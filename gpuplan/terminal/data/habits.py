@@ -174,9 +174,6 @@ PHRASES: Final[Mapping[str, str]] = {
 KINDS: Final[Mapping[str, str]] = {
     "pool pools": "Pool",
     "tenant tenants team teams quota quotas namespace namespaces ns": "Tenant",
-    "layout layouts miglayout miglayouts": (
-        "`gpuplan show` shows the layouts of pools, and `gpuplan trace MigLayout/NAME` lists what depends on a layout."
-    ),
     "workload workloads job jobs": "Workload",
     "layout layouts miglayout miglayouts mig": "MigLayout",
     "priorityclass priorityclasses pc": "PriorityClass",
@@ -255,6 +252,10 @@ THINGS: Final[Mapping[str, Cases]] = {
         ANY: "`{name}` is a revision: `gpuplan diff {name}..HEAD` shows what changed since then.",
     },
     "file": {
+        "--fail-on": (
+            "`{name}` is a file: `gpuplan diff` compares all policies with the last commit, and `git diff {name}` shows"
+            " the lines of the file"
+        ),
         "--output": "Type `{command} -o {name}` to write the page to a file.",
         ANY: (
             "`{name}` is a file: `gpuplan validate` checks all policies, and `gpuplan trace {name}:1` shows what"
@@ -264,12 +265,33 @@ THINGS: Final[Mapping[str, Cases]] = {
 }
 """Answers to the name of something known that stands in the wrong place, by its kind and what the command has."""
 
+SAME: Final[Mapping[str, str]] = {
+    "--apply --save": "--write",
+    "--out --output --output-dir --out-dir --outdir --output-folder --output-path --destination": "--out --output",
+    "--name --cluster-name --clusters --env --environment --overlay -e --context --kube-context --workspace --stack": (
+        "--cluster"
+    ),
+    "-n --namespace --namespaces --ns --team --teams --tenants -t --tenant": "--tenant",
+    "-p --pools --target --layout --sharing --mig --new-layout": "--to --pool",
+    "--since --from --base --before --ref --rev --revision --branch --compare --baseline": "--against",
+    "--undo --rollback --revert --reverse": "--back",
+    "--strict --werror --fail-on-warnings --warnings": "--warnings-as-errors",
+    "--dry-run --dryrun --what-if --noop --no-write --preview": "--diff",
+    "-w --watch --follow --live --open --browser": "--serve",
+    "--silent --no-output": "--quiet",
+    "--debug --verbose-errors --log-level": "--verbose",
+    "--kube-version --k8s-version --kubernetes-version": "--kubernetes",
+    "--drain --without --exclude-node": "--away",
+}
+"""Options of other programs, with those of gpuplan that mean the same: the first one that the command has."""
+
 OPTIONS: Final[Mapping[str, Cases]] = {
-    "-n --namespace --namespaces --ns --team": {
+    "-n --namespace --namespaces --ns --team --teams --tenants -t": {
+        "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows a tenant.",
         "--tenant": "`{command} --tenant NAME` selects a tenant.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
         "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
-        ANY: "`gpuplan show --tenant NAME` shows what a tenant has.",
+        ANY: "`gpuplan show --tenant {tenant}` shows what a tenant has.",
     },
     "-f --file --files --filename": {
         "FILE...": "`{command} FILE` needs no option for its files.",
@@ -284,12 +306,15 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     },
     "--tenant": {
         "[DEMAND...]": "A Demand says what a team needs: type `{command} FILE`; `{command} --pool NAME` selects pools.",
-        ANY: "`gpuplan show --tenant NAME` selects a tenant.",
+        ANY: "`gpuplan show --tenant {tenant}` selects a tenant.",
     },
-    "--output-dir --out-dir --outdir --output-folder --output-path --destination": {
-        "--out": "`{command} --out {value}` names the folder to write.",
+    "--out --output-dir --out-dir --outdir --output-folder --output-path --destination": {
+        "init": "`{command} DIR` names the folder to write.",
+        "--out": "`{command} --out DIR` names the folder to write.",
         "--output": "`{command} -o FILE` writes the page to a file.",
-        ANY: "`{command} --help` lists the options.",
+        "FORMAT[=FILE]": "`{command} -o json=FILE` writes to a file.",
+        "--output-format": "`{command} -o json` prints this format; redirect it to a file.",
+        ANY: "`gpuplan build --out DIR` names the folder to write, and `gpuplan report -o FILE` the page.",
     },
     "--html --pdf --page": {
         "--output": "`{command} -o report.html` writes the page to a file.",
@@ -297,9 +322,20 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     },
     "--client --short": {ANY: "There is no server: `gpuplan version` prints the versions."},
     "--dry-run --dryrun --what-if --noop --no-write --preview": {
+        "init": "`{command}` overwrites no file: type `{command} DIR` with a new folder, and look at what it wrote.",
         "--diff": "`{command} --diff` shows what would change, and `{command} --check` suits CI; both write nothing.",
-        "--write": "`{command}` writes nothing without `--write`.",
-        ANY: "This command writes nothing into the platform; `gpuplan build --diff` shows what a build would change.",
+        "--write": "`{rest}` writes nothing without `--write`.",
+        ANY: "`{rest}` writes nothing into the platform; `gpuplan build --diff` shows what a build would change.",
+    },
+    "--write --save --in-place": {
+        "build": "`{rest}` writes without an option.",
+        "init": "`{rest}` writes without an option.",
+        "--output": "`{command} -o FILE` writes the page to a file.",
+        ANY: "`{rest}` writes nothing. `gpuplan build` writes out/, and `gpuplan rollout POOL --write` the next step.",
+    },
+    "--diff": {
+        "diff": "`{rest}` shows the differences without an option.",
+        ANY: "`gpuplan diff` shows what a change disturbs, and `gpuplan build --diff` the lines of out/ that change.",
     },
     "--layout --sharing --mig --new-layout": {
         "--to": "`{command} POOL --to SHARING` names the new layout or sharing.",
@@ -309,18 +345,28 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "gpuplan edits no policy by itself: each finding of `gpuplan validate` ends with the text to write."
     },
     "--json --yaml --format --output --output-format -o --out-format --output-file --wide --jsonpath --jq --template": {
+        "init": "`{command} DIR` writes files in YAML; `gpuplan show -o json` is for programs.",
+        "explain": "`gpuplan schema pool` prints the JSON Schema of a kind, and `gpuplan rules -o json` all rules.",
         "--output": "The page is HTML: `{command} -o FILE` writes it, and `gpuplan show -o json` is for programs.",
-        "--output-format": "`{command} -o json` is for programs; `{command} --help` lists all formats.",
+        "--output-format": "`{rest} -o json` is for programs; `{command} --help` lists all formats.",
         ANY: "`gpuplan show -o json`, `gpuplan rules -o json` and `gpuplan catalog -o json` are for programs.",
     },
     "-A --all --all-namespaces --all-clusters -a": {
-        "-c": "`{command}` takes all clusters unless `-c NAME` selects some.",
+        "POOL": "A rollout is of one pool in one cluster: type `{rest}`, with `-c NAME` if several clusters have it.",
+        "init": "`{rest}` writes one cluster; copy its folder below overlays/ for another.",
+        "DUMP...": "`gpuplan import --commands` prints the commands that collect all that `{command} FILE` reads.",
+        "-c": "`{rest}` takes all clusters unless `-c NAME` selects some.",
         ANY: "`{command} --help` lists the options; `gpuplan show` shows all clusters and tenants.",
     },
     "--context --kubeconfig --kube-context --server --token --user": {
         "DUMP...": (
             "gpuplan talks to no cluster: `gpuplan import --commands` prints what to type for kubectl, and"
             " `{command} FILE -c CLUSTER` reads what it printed."
+        ),
+        "POOL": "gpuplan never talks to a cluster: `{bare} -c NAME` selects a folder of overlays/.",
+        "init": (
+            "gpuplan never talks to a cluster: type `kubectl get nodes -o json > nodes.json`, then"
+            " `gpuplan init DIR --nodes nodes.json`."
         ),
         "-c": "gpuplan never talks to a cluster: `{command} -c NAME` selects a folder of overlays/.",
         ANY: "gpuplan never talks to a cluster: `gpuplan show -c NAME` selects a folder of overlays/.",
@@ -339,28 +385,30 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "`gpuplan pack --margin 30%` plans for more than the measured use.",
     },
     "-y --yes --auto-approve --assume-yes --no-input --non-interactive -i --interactive --confirm": {
-        "--force": "`{command} --prune-clusters` deletes the files of deleted clusters without a question.",
-        "--write": "gpuplan asks no questions: `{command} --write` writes.",
-        ANY: "gpuplan asks no questions: `gpuplan build` needs no such option.",
+        "--force": (
+            "gpuplan asks only before it deletes the files of a removed cluster: type `{rest}`, or"
+            " `{rest} --prune-clusters` to delete them."
+        ),
+        "--write": "gpuplan asks no questions: `{rest} --write` writes.",
+        ANY: "gpuplan asks no questions: type `{rest}`.",
     },
     "--strict --werror --fail-on-warnings --warnings": {
         "--warnings-as-errors": "`{command} --warnings-as-errors` ends with 1 on warnings.",
         ANY: "`gpuplan validate --warnings-as-errors` ends with 1 on warnings.",
     },
     "--root --dir --path --chdir --cwd -d": {
-        ANY: "`gpuplan -C DIR validate` names the folder that holds overlays/; every command takes `-C`."
+        "init": "`{command} DIR` names the folder to write.",
+        ANY: "`{bare} -C DIR` names the folder that holds overlays/.",
     },
-    "--env --environment --overlay -e --workspace --stack --cluster-name": {
+    "--env --environment --overlay -e --workspace --stack --cluster-name --clusters": {
+        "init": "`{command} DIR --cluster prod` names the first cluster.",
+        "POOL": "`{bare} -c NAME` selects a folder of overlays/.",
         "-c": "`{command} -c NAME` selects a folder of overlays/.",
         ANY: "`gpuplan show -c NAME` selects a folder of overlays/.",
     },
-    "--debug --verbose-errors --trace --log-level": {
-        ANY: "`gpuplan -vv validate` prints more; every command takes `-v`."
-    },
-    "--silent --no-output": {ANY: "`gpuplan -q validate` prints less; every command takes `-q`."},
-    "--no-color --no-colour --colour": {
-        ANY: "`gpuplan --color never validate` prints no colours; every command takes `--color`."
-    },
+    "--debug --verbose-errors --trace --log-level": {ANY: "`{rest} -vv` prints more."},
+    "--silent --no-output": {ANY: "`{rest} -q` prints less."},
+    "--no-color --no-colour --colour": {ANY: "`{rest} --color never` prints no colours."},
     "--set --set-string --set-file --var --vars --param --parameter -p --replicas --count --size --guaranteed": {
         ANY: (
             "gpuplan takes no values on the command line: write the value below policies/, or each cluster's own below"
@@ -382,18 +430,37 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     },
     "--recursive -R -r --all-fields": {
         "explain": "`gpuplan explain Pool` lists the fields, and `gpuplan schema pool` prints all levels.",
-        ANY: "`{command}` needs no such option; `gpuplan validate` reads all folders below policies/ and overlays/.",
+        ANY: "All folders below policies/ and overlays/ are read without an option: type `{rest}`.",
     },
     "--server-side --field-manager --wait --timeout --atomic --cascade --grace-period --apply --sync": {
+        "--write": "gpuplan never talks to a cluster: `{rest} --write` writes files, and Argo CD or Flux syncs out/.",
         ANY: (
             "gpuplan never talks to a cluster: Argo CD or Flux syncs the out/ that `gpuplan build` writes."
             " `gpuplan explain Cluster.spec.argocd` lists the fields of a sync."
-        )
+        ),
     },
     "--commit --push --message -m --amend": {
         ANY: "gpuplan does not run Git: type `git commit`. `gpuplan build` writes the out/ to commit with the policies."
     },
-    "--delete --purge --clean": {
+    "--force": {
+        "init": "`{command}` overwrites nothing: `gpuplan init DIR` with a new folder writes a starter.",
+        "--exit-zero": "`{rest} --exit-zero` ends with 0 whatever is found; `gpuplan build --force` overwrites out/.",
+        ANY: "`{rest}` needs no such option; `gpuplan build --force` overwrites files that were edited by hand.",
+    },
+    "--refresh --refresh-only --live-state --state": {
+        ANY: "gpuplan keeps no state beside Git: `gpuplan drift FILE` lists where a cluster differs from the policies."
+    },
+    "--prune": {
+        "--prune-clusters": (
+            "`{rest}` deletes its own files that no policy needs; `{rest} --prune-clusters` also those of removed"
+            " clusters."
+        ),
+        ANY: (
+            "`gpuplan build` deletes its own files that no policy needs, and `gpuplan retain --prune` lists the"
+            " Retained documents that may go."
+        ),
+    },
+    "--destroy --delete --purge --clean": {
         "--prune-clusters": "`{command} --prune-clusters` deletes the files of deleted clusters.",
         ANY: "`gpuplan build --prune-clusters` deletes the files of deleted clusters.",
     },
@@ -407,7 +474,8 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "`gpuplan build -c NAME --stdout --stage partitions` prints one folder of out/<cluster>/.",
     },
     "--target --targets --resource -l --selector --label --labels --field-selector --filter --name": {
-        "--to": "`{command} POOL --to SHARING` names the new layout or sharing.",
+        "--to": "`{command} POOL` selects a pool, and `{command} POOL --to SHARING` names its new sharing.",
+        "init": "`{command} DIR --cluster prod` names the first cluster, and `gpuplan init --help` describes `--pool`.",
         "--tenant": "`{command} --pool NAME` selects a pool, and `{command} --tenant NAME` a tenant.",
         "--pool": "`{command} --pool NAME` selects a pool.",
         "--stage": "`{command} -c NAME` selects a cluster; `{command} -c NAME --stdout --stage partitions` a folder.",
@@ -421,7 +489,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     },
     "--since --from --base --before --ref --rev --revision --branch --compare --baseline": {
         "--against": "`{command} --against REV` compares with a revision.",
-        ANY: "`gpuplan diff REV..HEAD` compares two revisions.",
+        ANY: "`gpuplan diff {rev}..HEAD` compares two revisions.",
     },
     "--undo --rollback --revert --reverse": {
         "--back": "`{command} POOL --back` takes the nodes of a pool back to its own sharing.",
@@ -441,8 +509,8 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         )
     },
     "--pool": {
-        "POOL": "`{command} POOL` needs no option for its pool.",
-        ANY: "`gpuplan show --pool NAME` selects a pool.",
+        "POOL": "`{command} {pool}` needs no option for its pool.",
+        ANY: "`gpuplan show --pool {pool}` selects a pool.",
     },
     "--node --away": {
         "--away": "`{command} --away NODE` shows the plan without a node.",
@@ -472,9 +540,12 @@ WORDS: Final[Cases] = {
 """Answers to a word that a command does not take."""
 
 FORMATS: Final[Mapping[str, Cases]] = {
-    "yaml yml manifest manifests kubernetes": {
+    "manifests": {
+        "--out": "`{command} --out {value}` names the folder to write.",
+        "--output-format": "`gpuplan build -c NAME --stdout` prints the objects in YAML.",
+    },
+    "yaml yml manifest kubernetes": {
         "--stdout": "`{command} -c NAME --stdout` prints the objects in YAML.",
-        "--write": "`{command} -o json` is for programs.",
         "--output-format": "`{command} -o json` is for programs; `gpuplan build -c NAME --stdout` prints YAML.",
     },
     "jsonpath go-template custom-columns jq template csv tsv ndjson": {

@@ -9,6 +9,7 @@ import pytest
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.pipeline import validate
+from tests.cli.platforms import CLUSTER, POOL, write
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -48,7 +49,75 @@ def test_a_pool_in_a_file_that_is_named_otherwise_is_shown_there(name: str, plat
 def test_a_base_that_was_renamed_is_the_one_mistake(platform: Path) -> None:
     (platform / "policies").rename(platform / "policy")
     found = {(item.code, item.finding.help) for item in validate(platform, ("prod",)).diagnostics if item.is_error}
-    assert found == {("GPU111", "rename `policy` to `policies`, or write `bases: [policy]`")}
+    assert found == {("GPU111", "type `git mv policy policies`, or write `bases: [policy]` below `spec`")}
+
+
+@pytest.mark.parametrize("folder", ["base", "config/gpus"])
+def test_a_base_under_any_name_is_the_one_mistake(folder: str, platform: Path) -> None:
+    (platform / folder).parent.mkdir(exist_ok=True)
+    (platform / "policies").rename(platform / folder)
+    found = [(item.code, item.finding.help) for item in validate(platform).diagnostics if item.is_error]
+    assert found == 3 * [("GPU111", f"type `git mv {folder} policies`, or write `bases: [{folder}]` below `spec`")]
+
+
+def test_policies_in_another_folder_are_no_base_of_a_whole_platform(platform: Path) -> None:
+    shutil.copytree(platform / "policies", platform / "examples")
+    shutil.rmtree(platform / "overlays/openshift")
+    for cluster in ("dev", "prod"):
+        shutil.rmtree(platform / "overlays" / cluster)
+    write(platform / "overlays/own/cluster.yaml", f"{CLUSTER.replace('NAME', 'own')}---\n{POOL}")
+    shutil.rmtree(platform / "policies")
+    assert not [item for item in validate(platform).diagnostics if item.is_error]
+
+
+def test_a_change_of_a_document_that_is_gone_is_no_new_one(platform: Path) -> None:
+    (platform / "policies/pools/partitioned.yaml").unlink()
+    found = [item for item in validate(platform, ("dev",)).diagnostics if item.code in ("GPU031", "GPU114")]
+    assert [(item.code, item.finding.message) for item in found] == [
+        ("GPU114", "the bases have no Pool `a100-mixed` to change")
+    ]
+    assert found[0].finding.help.endswith("for a new one, add `gpu` and `sharing`")
+
+
+def test_a_change_of_a_document_that_was_moved_away_is_shown_where_it_is(platform: Path) -> None:
+    (platform / "policies/pools").rename(platform / "pools")
+    found = [item.finding.help for item in validate(platform, ("dev",)).diagnostics if item.code == "GPU114"]
+    assert found[0].startswith("move pools/shared.yaml, which nothing reads, into policies/")
+
+
+def test_a_new_document_that_lacks_one_field_is_asked_for_that(platform: Path) -> None:
+    pool = POOL.replace("name: research", "name: small").replace("  gpu: A100-80GB\n", "")
+    write(platform / "overlays/dev/pool.yaml", pool)
+    codes = [item.code for item in validate(platform, ("dev",)).diagnostics if item.is_error]
+    assert codes == ["GPU031"]
+
+
+def test_a_secret_among_the_policies_is_sent_out_of_git(platform: Path) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: research}\n"
+    write(platform / "policies/secret.yaml", secret)
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU035"]
+    assert found.startswith("keep it out of Git: type `kubectl apply -f policies/secret.yaml`, and delete the file")
+
+
+def test_an_object_among_a_clusters_policies_is_sent_to_a_component(platform: Path) -> None:
+    text = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: x, namespace: research}\n"
+    write(platform / "overlays/dev/thing.yaml", text)
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU035"]
+    listed = "a kustomization.yaml of `kind: Component` that lists `resources: [thing.yaml]`"
+    assert found == f"move it to overlays/dev/kustomize/namespaces/research/, beside {listed}"
+
+
+def test_a_copied_overlay_is_one_mistake(platform: Path) -> None:
+    shutil.copytree(platform / "overlays/prod", platform / "overlays/prod2")
+    found = [(item.code, item.finding.help) for item in validate(platform).diagnostics]
+    way = "write `name: prod2`, and give a copy of `prod` its own destination, or delete overlays/prod2/"
+    assert found == [("GPU110", way)]
+
+
+def test_an_overlay_without_a_cluster_gets_one_from_another(platform: Path) -> None:
+    (platform / "overlays/new").mkdir()
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU110"]
+    assert found.startswith("type `mkdir -p overlays/new && cp overlays/dev/cluster.yaml overlays/new/`, and write")
 
 
 def test_a_file_beside_the_clusters_is_sent_to_a_folder_that_is_read(platform: Path) -> None:

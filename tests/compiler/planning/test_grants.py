@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.planning.grants import Grant, gpu_resources, grants, has_admission_policies, parameters
+from gpuplan.compiler.planning.grants import Grant, gpu_resources, grants, has_admission_policies, is_warned, parameters
 from gpuplan.compiler.planning.plan import Plan
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import a_platform, document, pool
@@ -116,3 +116,23 @@ def test_gpu_resources_hold_what_pools_hand_out_now_and_may_hand_out_later() -> 
 def test_admission_policies_came_with_kubernetes_1_30(minor: str, known: bool) -> None:
     plan = a_plan(CLUSTER.replace("1.34", minor))
     assert has_admission_policies(plan.cluster) is known
+
+
+@pytest.mark.parametrize(
+    ("of_cluster", "of_tenant", "is_warned_in"),
+    [
+        ("warn", "", {"lab": True, "open": True}),
+        ("warn", "enforcement: deny", {"lab": False, "open": False}),
+        ("deny", "enforcement: warn", {"lab": True, "open": True}),
+        ("warn", "enforcement: deny, namespaces: {open: warn}", {"lab": False, "open": True}),
+        ("warn", "namespaces: {open: deny}", {"lab": True, "open": False}),
+    ],
+)
+def test_the_nearest_enforcement_holds(of_cluster: str, of_tenant: str, is_warned_in: dict[str, bool]) -> None:
+    """That of a namespace, of its tenant, and of the cluster, in this order."""
+    cluster = CLUSTER.replace("spec:\n", f"spec:\n  admission: {{enforcement: {of_cluster}}}\n", 1)
+    spec = f"namespaces: [lab, open], admission: {{{of_tenant}}}"
+    plan = a_plan(f"{cluster}{pool('pool', 'exclusive: {}')}{document('Tenant', 'lab', spec)}")
+    [tenant] = plan.tenants
+
+    assert {name: is_warned(plan.cluster, tenant, name) for name in is_warned_in} == is_warned_in

@@ -69,15 +69,19 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
     elif found := re.fullmatch(r"write `(.+)` as an item of `(.+)` in place of `(.+)`", help_):
         holder[found[2]].append(yaml.safe_load(found[1]))
         del holder[found[3]]
-    elif found := re.fullmatch(r"write (`.+` and `.+`) in its place, each on a line of its own", help_):
+    elif found := re.fullmatch(
+        r"write (`.+` and `.+`) in (?:its place|place of (.+)), each on a line of its own", help_
+    ):
+        for other in {*re.findall("`([^`]+)`", found[2] or "")} - {key}:
+            del holder[other]
         replace(holder, key, fields_in(found[1]))
     elif found := re.match(r"write `([^`]+):`$", help_):
         replace(holder, key, {found[1]: holder[key]})
-    elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place, and see .*|place of (.*))", help_):
+    elif found := re.fullmatch(r"write `([^`]+)`,? in (?:its place(?:, and see .*)?|place of (.*))", help_):
         others = re.findall("`([^`]+)`", found[2] or "")
-        replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
-        for other in others[1:]:
+        for other in {*others} - {key}:
             del holder[other]
+        replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
     elif found := re.match(r"(?:write `?|put it in quotes: )([^`]+?)`?(?: without quotes|, or .*)?$", help_):
         meant = yaml.safe_load(found[1])
         is_entry = isinstance(holder, dict) and isinstance(meant, dict) and (finding.at.on_key or key in meant)
@@ -276,6 +280,77 @@ ROWS = [
         "Workload",
         f"{SERVICE}dnsPolicy: None\nserviceAccountName: b\nlabels: {{c: d}}",
         f"{SERVICE}podPatch: {{spec: {{dnsPolicy: None, serviceAccountName: b}}, metadata: {{labels: {{c: d}}}}}}",
+    ),
+    # A field beside the mapping that it belongs into, which is written in one line; and what cannot stand beside it.
+    ("Workload", "inference: {}\nreplicas: 3", "inference: {replicas: 3}"),
+    ("Workload", "training: {}\npods: 4\nbackoffLimit: 8", "training: {pods: 4, backoffLimit: 8}"),
+    ("Workload", "training: {}\nreplicas: 3", "training: {pods: 3}"),
+    # Another name, and another shape with it.
+    ("Workload", f'{SERVICE}gpus: "2"', f"{SERVICE}count: 2"),
+    ("Workload", f"{SERVICE}layout: 3g.40gb", f"{SERVICE}unit: 3g.40gb"),
+    (
+        "Workload",
+        f"{SERVICE}labels: [team=a, app=b]",
+        f"{SERVICE}podPatch: {{metadata: {{labels: {{team: a, app: b}}}}}}",
+    ),
+    ("Tenant", "priorityClassName: high", "priorityClasses: [high]"),
+    ("Tenant", "members: [{name: ml}]", "members: [{group: ml}]"),
+    ("Tenant", "quotas: [{pool: a, requests: 36, limits: 48}]", "quotas: [{pool: a, guaranteed: 36, limit: 48}]"),
+    ("Cluster", "scheduler: {name: kueue}", "scheduler: {kind: kueue}"),
+    ("Cluster", "scheduler: Kueue", "scheduler: {kind: kueue}"),
+    # Ports as a container of Kubernetes has them.
+    ("Workload", f"{SERVICE}ports: [{{name: http, containerPort: 9000}}]", "inference: {port: 9000}"),
+    (
+        "Workload",
+        "inference: {port: 8000}\nports: [{containerPort: 8000}, {name: rpc, containerPort: 8001, protocol: TCP}]",
+        "inference: {port: 8000, ports: {rpc: 8001}}",
+    ),
+    (
+        "Workload",
+        "inference: {ports: [{name: rpc, containerPort: 8001, protocol: TCP}]}",
+        "inference: {ports: {rpc: 8001}}",
+    ),
+    # A word that names the field which is meant, and a value in a mapping or a list of its own.
+    (
+        "Pool",
+        f"{NODES}sharing: {{type: time-slicing, replicas: 3}}",
+        f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}",
+    ),
+    ("Pool", f"{NODES}sharing: {{strategy: mps, mps: 3}}", f"{NODES}sharing: {{mps: {{replicas: 3}}}}"),
+    ("Pool", f"{NODES}sharing: {{mig: 1g.10gb}}", f"{NODES}sharing: {{mig: {{instances: {{1g.10gb: 7}}}}}}"),
+    ("Pool", f"{NODES}sharing: [{{exclusive: {{}}}}]", WHOLE),
+    ("Workload", f"{SERVICE}count: {{count: 2}}", f"{SERVICE}count: 2"),
+    ("Tenant", "quotas: [{pool: a, guaranteed: {nvidia.com/gpu: 36}}]", "quotas: [{pool: a, guaranteed: 36}]"),
+    ("Workload", f"{SERVICE}env: [EPOCHS=3]", f'{SERVICE}env: {{EPOCHS: "3"}}'),
+    ("MigLayout", 'instances: ["2 x 3g.40gb"]', "instances: {3g.40gb: 2}"),
+    # Files of the MIG manager, a ClusterQueue and a ResourceQuota, pasted.
+    (
+        "MigLayout",
+        "mig-configs: {a: [{devices: all, mig-enabled: true, mig-devices: {3g.40gb: 2}}]}",
+        "instances: {3g.40gb: 2}",
+    ),
+    ("MigLayout", "devices: all\nmig-enabled: true\nmig-devices: {3g.40gb: 2}", "instances: {3g.40gb: 2}"),
+    (
+        "Pool",
+        f"{NODES}sharing: {{mig-configs: {{a: [{{devices: all, mig-devices: {{3g.40gb: 2}}}}]}}}}",
+        f"{NODES}sharing: {{mig: {{instances: {{3g.40gb: 2}}}}}}",
+    ),
+    (
+        "Tenant",
+        "quotas: [{flavors: [{name: a, resources: [{nominalQuota: 9}]}]}]",
+        "quotas: [{pool: a, guaranteed: 9}]",
+    ),
+    ("Tenant", "quotas: [{pool: a, hard: {requests.nvidia.com/gpu: 9}}]", "quotas: [{pool: a, guaranteed: 9}]"),
+    # Windows in words.
+    (
+        "Pool",
+        f'{WHOLE}disruption: {{windows: ["Sun 22:00-02:00"]}}',
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 22 * * sun, duration: 4h}}]}}",
+    ),
+    (
+        "Pool",
+        f'{WHOLE}disruption: {{windows: [{{day: Sun, from: "22:00", to: "23:30"}}]}}',
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 22 * * sun, duration: 1h30m}}]}}",
     ),
     # A number that means something else.
     ("Workload", f"{SERVICE}memory: 64", f"{SERVICE}memory: 64Gi"),

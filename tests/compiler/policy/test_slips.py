@@ -20,7 +20,8 @@ from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.homes import fields_of, shown
 from gpuplan.compiler.policy.marks import models_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import is_list
+from gpuplan.compiler.policy.shapes import accepts, example_of, is_list, value_at
+from tests.compiler.policy.test_help import applied
 from tests.every import every
 
 HEADS = ("apiVersion", "kind", "metadata")
@@ -28,12 +29,18 @@ HEADS = ("apiVersion", "kind", "metadata")
 
 def findings(kind: str, place: Path, value: object) -> list[Finding]:
     """The findings on a document that says one thing, by where it says it."""
+    return findings_at(a_document(kind, place, value), place)
+
+
+def a_document(kind: str, place: Path, value: object) -> dict[str, Any]:
     data: Any = value
     for part in reversed(place):
         data = [data] if isinstance(part, int) else {part: data}
-    head = {"apiVersion": "gpuplan.dev/v1", "kind": kind}
-    text = yaml.safe_dump({**head, "metadata": {"name": "a"}, **data}, sort_keys=False)
-    (document,), _ = read_text("policies/a.yaml", text)
+    return {"apiVersion": "gpuplan.dev/v1", "kind": kind, "metadata": {"name": "a"}, **data}
+
+
+def findings_at(data: dict[str, Any], place: Path) -> list[Finding]:
+    (document,), _ = read_text("policies/a.yaml", yaml.safe_dump(data, sort_keys=False))
     return [item.finding for item in parse(document).diagnostics if item.finding.at.path[: len(place)] == place]
 
 
@@ -86,7 +93,7 @@ def misses(kind: str, respelt: Callable[[str], str]) -> Iterator[str]:
         if place == path or place[-1] in known or name[:-1] in known:
             continue
         answer = answers(kind, place, a_value(field.annotation))
-        if f"`{name}:`" not in answer or "remove" in answer:
+        if f"`{name}:" not in answer or "remove" in answer:
             yield f"{shown(place)}: {answer}"
 
 
@@ -166,4 +173,48 @@ def test_a_bare_value_in_place_of_a_mapping_is_told_a_field_of_it(kind: str) -> 
             answer = "\n".join(item.help for item in found)
             if found and ("remove" in answer or not any(str(name) in answer for name in names)) and "{}" not in answer:
                 missed.append(f"{shown(path)}: {value}: {answer}")
+    assert missed == []
+
+
+def an_example(kind: str, path: Path, field: Any) -> object:
+    """A value that a field takes: that of its documentation, or any of its type. None if there is no simple one."""
+    said = example_of(KINDS[kind], path).removeprefix(", such as `").removesuffix("`")
+    value = yaml.safe_load(said) if said else a_value(field.annotation)
+    return value if accepts(KINDS[kind], path, value) and value not in ("", [], {}) else None
+
+
+def distorted(name: str, value: object) -> Iterator[object]:
+    """The value in shapes that people give it."""
+    yield {name: value}
+    if isinstance(value, bool):
+        yield from ("yes" if value else "no", str(value).lower(), "enabled" if value else "disabled", int(value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield from (str(value), {"count": value})
+    if isinstance(value, str):
+        yield from ({"name": value}, {"value": value})
+    if not isinstance(value, list):
+        yield [value]
+    elif len(value) == 1:
+        yield from (value[0], [value])
+        if isinstance(value[0], str):
+            yield [{"name": value[0]}]
+    if isinstance(value, dict) and all(isinstance(part, str | int) for part in value.values()):
+        yield [{key: part} for key, part in value.items()]
+
+
+@every(KINDS)
+def test_a_value_in_another_shape_is_told_its_own(kind: str) -> None:
+    missed = []
+    for path, field in fields(kind):
+        value = an_example(kind, path, field)
+        for wrong in distorted(str(path[-1]), value) if value is not None else ():
+            takes_more = nested_model(KINDS[kind], path) or nested_model(KINDS[kind], (*path, "a"))
+            takes_others = (takes_more and not isinstance(value, dict)) or "env" in path
+            if accepts(KINDS[kind], path, wrong) or takes_others or (value == "all" and wrong == ["all"]):
+                continue
+            data = a_document(kind, path, wrong)
+            told = [found for found in findings_at(data, path) if "is missing" not in found.message]
+            mended = applied(data, told[0]) if told and told[0].help.startswith(("write", "put")) else data
+            if value_at(mended, path) != value:
+                missed.append(f"{shown(path)}: {wrong}: {told and told[0].help}")
     assert missed == []

@@ -335,6 +335,23 @@ def test_a_misspelt_revision_is_answered_with_the_nearest(root: Path) -> None:
     assert trouble(root, "mian") == ("there is no revision `mian` here", "did you mean `main`?")
 
 
+@pytest.mark.parametrize("name", ["origin/main", "master", "upstream/trunk"])
+def test_the_usual_branch_of_another_repository_is_the_one_that_is_here(root: Path, name: str) -> None:
+    assert trouble(root, name)[1] == "did you mean `main`?"
+
+
+def test_the_branches_and_tags_that_exist_are_listed(root: Path) -> None:
+    git(root, "branch", "more-pools")
+
+    assert trouble(root, "feature")[1].startswith("there are `HEAD`, `main` and `more-pools`")
+
+
+def test_a_file_is_no_revision(root: Path) -> None:
+    assert trouble(root, "policies/pool.yaml")[1] == (
+        "it is a file: name a revision or a folder, such as `--against HEAD`"
+    )
+
+
 @pytest.mark.parametrize("name", ["--output=x", "-1", "main:policies", "a b", "main^{tree}"])
 def test_no_name_is_an_option_or_anything_but_a_commit(root: Path, name: str) -> None:
     assert trouble(root, name)[0] == f"there is no revision `{name}` here"

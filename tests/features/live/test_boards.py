@@ -53,7 +53,7 @@ def quotas(found: Import) -> list[tuple[str, object]]:
         "NVIDIA-GeForce-RTX-3090",
         "NVIDIA-GeForce-RTX-4090",
         "GeForce-RTX-2080-Ti",
-        "Quadro-RTX-6000",
+        "Quadro-RTX-8000",
         "NVIDIA-T1000",
         "Tesla-P40",
         "NVIDIA-A16",
@@ -66,6 +66,33 @@ def test_a_common_board_is_known_without_labels_on_it(product: str, tmp_path: Pa
     [pool] = found.report.plans[0].pools
     assert quotas(found) == [(pool.name, 6)]
     assert {item.code for item in found.report.diagnostics} <= {"GPU806", "GPU810"}
+
+
+@pytest.mark.parametrize(("memory", "pools"), [({}, 0), ({"nvidia.com/gpu.memory": "16380"}, 1)])
+def test_the_memory_of_a_board_that_comes_in_two_sizes_is_its_label(
+    memory: dict[str, str], pools: int, tmp_path: Path
+) -> None:
+    found = imported(tmp_path, *lab("NVIDIA-GeForce-RTX-4060-Ti", **memory))
+
+    assert found.report.is_valid
+    assert [pool.gpu.memory_mib for pool in found.report.plans[0].pools] == [16380] * pools
+
+
+def test_the_label_of_a_node_goes_before_the_table_of_boards(tmp_path: Path) -> None:
+    found = imported(tmp_path, *lab("NVIDIA-RTX-A6000", **{**LABELS, "nvidia.com/gpu.memory": "46068"}))
+
+    assert [pool.gpu.memory_mib for pool in found.report.plans[0].pools] == [46068]
+
+
+def test_boards_that_nfd_found_go_before_the_labels(tmp_path: Path) -> None:
+    """Labels name a device only where NFD was told to write it."""
+    device = {"attributes": {"class": "0302", "vendor": "10de", "device": "2230"}}
+    features = {"instances": {"pci.device": {"elements": [device]}}}
+    found_by_nfd = {"apiVersion": "nfd.k8s-sigs.io/v1alpha1", "kind": "NodeFeature", "spec": {"features": features}}
+    named = [{**found_by_nfd, "metadata": {"name": name, "namespace": "nfd"}} for name in ("a", "b")]
+    found = imported(tmp_path, *lab("NVIDIA-RTX-Unheard-Of", **LABELS), *named)
+
+    assert [[device.spelt for device in pool.gpu.pci] for pool in found.report.plans[0].pools] == [["10de:2230"]]
 
 
 @pytest.mark.parametrize("product", ["NVIDIA-RTX-Unheard-Of", "GRID-T4-16Q", "NVIDIA-A40-48Q"])

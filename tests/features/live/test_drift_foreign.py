@@ -227,6 +227,35 @@ def test_a_second_quota_that_is_no_tighter_is_a_warning() -> None:
         assert found.is_error == is_error
 
 
+UNIT = "requests.nvidia.com/mig-1g.10gb"
+GOES = "delete it: no cap of it is tighter than gpuplan's"
+STAYS = "in it, which nothing else caps so tightly, until Tenant `research` does"
+
+
+@pytest.mark.parametrize(
+    ("hard", "is_synced", "help_"),
+    [
+        ({UNIT: "9", GPU: "1"}, True, GOES),
+        ({UNIT: "9"}, False, f"sync `namespaces/research` first, then {GOES}"),
+        (
+            {UNIT: "9", "requests.storage": "1Ti", "cpu": "4"},
+            True,
+            f"take `{UNIT}` out of it, and leave `requests.storage` and `cpu` {STAYS}",
+        ),
+        (
+            {"requests.amd.com/gpu": "9", "requests.nvidia.com/other": "1"},
+            True,
+            f"leave `requests.amd.com/gpu` and `requests.nvidia.com/other` {STAYS}",
+        ),
+    ],
+    ids=["all-of-it", "before-the-sync", "a-part", "nothing"],
+)
+def test_what_of_a_second_quota_may_go_and_when_is_said(hard: Body, help_: str, *, is_synced: bool) -> None:
+    ours = find(synced(example("prod")), "ResourceQuota", "gpuplan", "research")
+    [found] = compared([a_quota("old", "research", **hard), *[ours] * is_synced]).opponents
+    assert found.finding.help == help_
+
+
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_does_not_is_theirs(name: str) -> None:
     assert opposing(BESIDE[name]) == []

@@ -8,7 +8,9 @@ import pytest
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.features.live.drifting import Differs, Drift, NextSync, compare_with
+from gpuplan.features.live.drifting.nodes import home_of
 from tests.features.live.dumps import Body, compared, dump_of, example, find, nodes
+from tests.plans import a_plan
 
 MIXED = "gpu-a100-mixed-1"
 SHARED = "gpu-a100-shared-1"
@@ -240,3 +242,27 @@ def test_one_node_alone_is_no_list_of_all() -> None:
     body = find(nodes(example("prod")), "Node", MIXED)
 
     assert compare_with(example("prod"), dump_of([body], alone=True)).drifts == ()
+
+
+BY_BOARD = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: boards}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, matchBoards: true}
+  sharing: {timeSlicing: {replicas: 2, rename: false}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "home"),
+    [(A100, "boards"), (f"{A100}-SHARED", "boards"), (f"{A100}-MIG-1g.10gb", "boards"), ("Tesla-T4", None)],
+)
+def test_a_node_is_in_a_pool_by_its_board_however_that_is_shared(product: str, home: str | None) -> None:
+    metadata = {"name": "any", "labels": {"nvidia.com/gpu.product": product}}
+    [node] = dump_of([{"apiVersion": "v1", "kind": "Node", "metadata": metadata}]).objects
+
+    pool = home_of(a_plan(BY_BOARD), node)
+
+    assert (pool and pool.name) == home

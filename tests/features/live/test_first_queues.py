@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gpuplan.compiler.pipeline import build
-from gpuplan.features.live.importing import Import
+from gpuplan.features.live.importing import Import, adopt
 from tests.features.live.test_first_quotas import LEFT_OUT, a_namespace, a_node, imported
 
 Body = dict[str, Any]
@@ -68,6 +68,14 @@ def tenants(made: Import) -> dict[str, list[str]]:
 
 def errors(made: Import) -> list[str]:
     return [item.finding.message for item in made.report.diagnostics if item.is_error and item.code != "GPU817"]
+
+
+def places_of_errors(made: Import) -> list[tuple[str, str, str]]:
+    """Each error with its file, and with what that was made of."""
+    found = [item.finding for item in made.report.diagnostics if item.is_error and item.code != "GPU817"]
+    beside = [(item.related[-1].text, item.related[-1].at.locate().file.path) for item in found]
+    files = [item.at.locate().file.path for item in found]
+    return [(f.message, file, f"{t} in {p}") for f, file, (t, p) in zip(found, files, beside, strict=True)]
 
 
 def messages(made: Import) -> list[str]:
@@ -217,19 +225,43 @@ def test_a_quota_on_gpus_of_nodes_that_are_in_no_pool_is_an_error(tmp_path: Path
 
 
 @pytest.mark.parametrize(("second", "promised"), [(1, 0), (3, 6)])
-def test_nominal_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
-    second: int, promised: int, tmp_path: Path
-) -> None:
+def test_nominal_quotas_of_more_gpus_than_there_are_are_one_error(second: int, promised: int, tmp_path: Path) -> None:
     queues = (a_queue("chat", all={"nvidia.com/gpu": 3}), a_queue("web", all={"nvidia.com/gpu": second}))
     doors = (a_local_queue("jobs", "chat"), a_local_queue("jobs", "web", "two"))
     made = imported(tmp_path, GPU_NODE, a_namespace(), a_namespace("two"), a_flavor("all"), *queues, *doors)
 
-    told = [item.finding for item in made.report.diagnostics if item.code == "GPU813" and item.is_error]
-    assert [found.message for found in told] == [
-        f"queues are guaranteed {promised} `nvidia.com/gpu` of pool `all`, which has 4"
+    sums = f"guarantees on `gpu` of pool `all` add up to {promised} of 4"
+    assert places_of_errors(made) == [
+        (sums, "overlays/lab/tenants/web.yaml", "made of ClusterQueue `web` in dump.yaml")
     ] * bool(promised)
-    for found in told:
-        assert found.help.startswith("lower `nominalQuota` of queues by 2 in all and import again")
+
+
+def test_who_lowers_a_guarantee_in_a_policy_is_told_of_the_queue_alone(tmp_path: Path) -> None:
+    queues = (a_queue("chat", all={"nvidia.com/gpu": 3}), a_queue("web", all={"nvidia.com/gpu": 3}))
+    doors = (a_local_queue("jobs", "chat"), a_local_queue("jobs", "web", "two"))
+    dump = (GPU_NODE, a_namespace(), a_namespace("two"), a_flavor("all"), *queues, *doors)
+    imported(tmp_path, *dump)
+    tenant = tmp_path / "overlays/lab/tenants/web.yaml"
+    tenant.write_text(tenant.read_text(encoding="utf-8").replace("guaranteed: 3", "guaranteed: 1"), encoding="utf-8")
+
+    found = {"dump.yaml": yaml.safe_dump_all([*dump]).encode()}
+    made = adopt(found, tmp_path, "lab", merges=True)
+
+    assert errors(made) == []
+    assert "ClusterQueue `web` has 1 of `nvidia.com/gpu`, and it is 3 today" in messages(made)
+
+
+def test_a_queue_with_two_flavors_of_a_pool_may_borrow_both_limits(tmp_path: Path) -> None:
+    queue = a_queue("shared", all={"nvidia.com/gpu": 1}, also={"nvidia.com/gpu": 1})
+    queue["spec"]["cohortName"] = "everyone"
+    for flavor, limit in zip(queue["spec"]["resourceGroups"][0]["flavors"], (1, 2), strict=True):
+        flavor["resources"][0]["borrowingLimit"] = limit
+    flavors = (a_flavor("all", zone="a"), a_flavor("also", zone="a"))
+    node = a_node("g", "l40s", 8, zone="a")
+    made = imported(tmp_path, node, a_namespace(), *flavors, queue, a_local_queue("jobs", "shared"))
+
+    [tenant] = [draft.spec for draft in made.drafts if draft.kind == "Tenant"]
+    assert [(quota["guaranteed"], quota["limit"]) for quota in tenant["quotas"]] == [(2, 5)]
 
 
 # --- Defaults beside quotas of CPU -------------------------------------------------------------------------------
@@ -344,6 +376,19 @@ def test_a_quota_goes_to_the_pool_that_work_of_the_queue_selects(tmp_path: Path)
     assert quotas == {"a100": 0, "l40s": 1}
 
 
+@pytest.mark.parametrize(("asks", "quotas"), [(4, {"a100": 1, "l40s": 0}), (2, {"a100": 0.8, "l40s": 0.2})])
+def test_a_quota_goes_to_the_pool_whose_nodes_are_large_enough(
+    asks: int, quotas: dict[str, float], tmp_path: Path
+) -> None:
+    work = kai_work("chat")
+    work["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = asks
+    made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 5, 5), work)
+
+    assert errors(made) == []
+    found = {pool: resources["gpu"]["quota"] for pool, resources in kai_queues(tmp_path, "chat").items()}
+    assert found == {pool: part * 5 for pool, part in quotas.items()}
+
+
 def test_cpu_is_divided_as_the_gpus_are_and_its_limit_is_not(tmp_path: Path) -> None:
     cpu = {"quota": 100_000, "limit": 200_000, "overQuotaWeight": 1}
     made = imported(tmp_path, *KAI_NODES, a_namespace(), a_kai_queue("chat", 5, 5, cpu=cpu), kai_work("chat"))
@@ -375,23 +420,19 @@ def test_a_queue_with_less_than_those_below_it_is_called_so(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("second", "promised"), [(6, 0), (7, 11)])
-def test_quotas_of_more_gpus_than_there_are_are_an_error_of_the_dump(
-    second: int, promised: int, tmp_path: Path
-) -> None:
+def test_quotas_of_more_gpus_than_there_are_are_one_error(second: int, promised: int, tmp_path: Path) -> None:
     queues = (a_kai_queue("top", 8, -1), a_kai_queue("chat", 4, 4, "top"), a_kai_queue("web", second, -1, "top"))
     work = (kai_work("chat"), kai_work("web", "two"))
     made = imported(tmp_path, a_node("a", gpus=10), a_namespace(), a_namespace("two"), *queues, *work)
 
-    told = [item for item in made.report.diagnostics if item.code == "GPU813" and item.is_error]
-    assert [item.finding.message for item in told] == [
-        f"queues are guaranteed {promised} `gpu` of pool `a100-sxm4-40gb`, which has 10"
+    sums = f"guarantees on `gpu` of pool `a100-sxm4-40gb` add up to {promised} of 10"
+    assert places_of_errors(made) == [
+        (sums, "overlays/lab/tenants/web.yaml", "made of Queue `web` in dump.yaml")
     ] * bool(promised)
-    for item in told:
-        assert item.finding.help.startswith("lower `quota` of queues by 1 in all and import again")
 
 
 @pytest.mark.parametrize(("shares", "has_kai"), [(1, True), (4, True), (4, False)])
-def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, has_kai: bool, tmp_path: Path) -> None:
+def test_shares_that_kai_takes_for_gpus_are_one_error(shares: int, has_kai: bool, tmp_path: Path) -> None:
     node = a_node("l", "l40s", 2)
     node["metadata"]["labels"] |= {"nvidia.com/gpu.replicas": str(shares)}
     node["metadata"]["labels"] |= {"nvidia.com/gpu.sharing-strategy": "time-slicing" if shares > 1 else "none"}
@@ -399,12 +440,14 @@ def test_shares_that_kai_takes_for_gpus_are_an_error_of_the_dump(shares: int, ha
     queues = (a_kai_queue("chat", 1, 2), kai_work("chat")) if has_kai else ()
     made = imported(tmp_path, node, a_namespace(), *queues)
 
-    told = [message for message in errors(made) if message.startswith("KAI-Scheduler takes each share")]
-    assert len(told) == (shares > 1 and has_kai)
+    sums = "KAI-Scheduler does not count the shares of pool `l40s`"
+    assert places_of_errors(made) == [(sums, "overlays/lab/pools/l40s.yaml", "made of Node `l` in dump.yaml")] * (
+        shares > 1 and has_kai
+    )
 
 
 @pytest.mark.parametrize(("whole", "is_told"), [([0], True), ([], False)])
-def test_whole_gpus_beside_mig_are_an_error_of_a_dump_with_kai(whole: list[int], is_told: bool, tmp_path: Path) -> None:
+def test_whole_gpus_beside_mig_are_one_error_with_kai(whole: list[int], is_told: bool, tmp_path: Path) -> None:
     layout = [{"devices": [*range(8)], "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}]
     if whole:
         layout = [{"devices": whole, "mig-enabled": False}, {**layout[0], "devices": [*range(1, 8)]}]
@@ -420,8 +463,8 @@ def test_whole_gpus_beside_mig_are_an_error_of_a_dump_with_kai(whole: list[int],
     }
     made = imported(tmp_path, node, config_map, a_namespace(), a_kai_queue("chat", 1, 2), kai_work("chat"))
 
-    told = [message for message in errors(made) if message.startswith("KAI-Scheduler hands out none of the 1 whole")]
-    assert len(told) == is_told
+    unused = "KAI-Scheduler cannot use the 1 whole GPUs of pool `a100-sxm4-40gb-own`"
+    assert errors(made) == [unused] * is_told
 
 
 def test_the_shard_whose_nodes_get_shards_of_their_own_is_named(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.features.live.drifting.model import planned
 from gpuplan.features.live.first_sync import Effect, FirstSync, simulate
 from tests.features.live.dumps import dump_of
 from tests.plans import a_plan
@@ -147,6 +149,20 @@ def a_namespace() -> Body:
     return an_object("Namespace", "team", {})
 
 
+WARN = "pod-security.kubernetes.io/warn"
+
+
+@pytest.mark.parametrize(("labels", "is_changed"), [({WARN: "privileged"}, True), ({}, False)])
+def test_a_label_that_somebody_gave_is_changed_and_one_that_nobody_gave_is_a_mark(
+    labels: dict[str, str], *, is_changed: bool
+) -> None:
+    space = {**a_namespace(), "metadata": {"name": "team", "labels": labels}}
+    sync = sync_of(space, policies=POOLS + TENANT)
+
+    changed = [drift.path for drift in sync.changed[Effect.CHANGES] if drift.title == "Namespace team"]
+    assert (f'metadata.labels["{WARN}"]' in changed) is is_changed
+
+
 # --- Nodes and the order of syncs --------------------------------------------------------------------------------
 
 
@@ -240,6 +256,20 @@ def test_a_queue_that_has_less_than_today_is_told(gpus: int, losses: int) -> Non
     assert found == ["ClusterQueue `team` has 4 of `nvidia.com/gpu`, and it is 8 today"] * losses
 
 
+@pytest.mark.parametrize(("has", "losses"), [(0, 0), (-1, 2), (9, 2), (4, 0)])
+def test_a_queue_of_kai_that_has_less_than_today_is_told(has: int, losses: int) -> None:
+    """Of GPUs -1 bounds nothing, and 0 is no GPU."""
+    policies = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
+    names = [key.name for key in planned(a_plan(policies), Path()).objects if key.kind == "Queue"]
+    [name] = [name for name in names if "team" in name and "whole" in name]
+    spec = {"resources": {"gpu": {"quota": has, "limit": has}}}
+    queue = an_object("Queue", name, spec, api="scheduling.run.ai/v2")
+
+    found = [text for text in told(sync_of(queue, policies=policies)) if "`gpu." in text]
+
+    assert len(found) == losses
+
+
 @pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kubernetes.io/hostname": "b"}, False)])
 def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_told: bool) -> None:
     flavor = an_object("ResourceFlavor", "whole", {"nodeLabels": labels}, api=_KUEUE)
@@ -247,6 +277,22 @@ def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_t
     found = [text for text in told(sync_of(flavor, policies=QUEUED)) if "no longer matches" in text]
 
     assert found == ["ResourceFlavor `whole` no longer matches `a`"] * is_told
+
+
+def test_no_sync_touches_what_runai_has() -> None:
+    """gpuplan writes requests to Run:ai's control plane, which nothing applies: Run:ai alone writes these objects."""
+    plan = a_plan(QUEUED.replace("kind: kueue, version: v0.17.0, install: external", "kind: runai"))
+    theirs = [
+        an_object(kind, name, {"resources": {"gpu": {"quota": 99, "limit": 99}}}, api=api)
+        for api in ("run.ai/v2", "kai.resources/v1alpha1", "scheduling.run.ai/v2")
+        for kind in ("Project", "Department", "NodePool", "Queue")
+        for name in ("team", "whole")
+    ]
+
+    groups = {identity.group for identity in planned(plan, Path()).objects}
+    assert {group for group in groups if group.endswith(("run.ai", "kai.resources", "kai.scheduler"))} == set()
+    alone, beside = (simulate(plan, dump_of(deepcopy([*NODES, *bodies]))) for bodies in ([], theirs))
+    assert (beside.found, beside.changed, beside.added) == (alone.found, alone.changed, alone.added)
 
 
 # --- Places for pods ---------------------------------------------------------------------------------------------
@@ -276,6 +322,24 @@ def test_work_that_selects_a_label_which_stays_keeps_its_node() -> None:
     assert told(sync_of(a_deployment(**pod)), Effect.STOPS) == []
 
 
+@pytest.mark.parametrize(("host", "is_told"), [("b", False), ("elsewhere", True)])
+def test_one_term_of_an_affinity_is_enough(host: str, *, is_told: bool) -> None:
+    was = a_node("b", 0, **{MIG_CONFIG: "old"})
+    was["status"]["allocatable"] = {"nvidia.com/mig-1g.10gb": "28"}
+    terms = [TERM, {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        "A100-80GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+    )
+    work = a_deployment(affinity=affinity)
+    work["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+
+    found = told(sync_of(was, work, policies=mig), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
 def test_pods_that_do_not_tolerate_a_new_taint_have_fewer_nodes() -> None:
     tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: team, value: x, effect: NoSchedule}]")
 
@@ -284,6 +348,55 @@ def test_pods_that_do_not_tolerate_a_new_taint_have_fewer_nodes() -> None:
     )
     tolerant = a_deployment(tolerations=[{"key": "team", "operator": "Exists"}])
     assert [text for text in told(sync_of(tolerant, policies=tainted)) if "Deployment" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "ran_there"),
+    [
+        ("node.kubernetes.io/unschedulable", True),
+        ("karpenter.sh/disrupted", True),
+        ("nvidia.com/gpu", True),
+        ("nvidia.com/gpu.memory", False),
+        ("team", False),
+    ],
+)
+def test_taints_that_pass_or_that_the_api_server_tolerates_keep_no_pod_off(key: str, *, ran_there: bool) -> None:
+    was = a_node("b", 4, **{"kubernetes.io/arch": "amd64"})
+    was["spec"]["taints"] = [{"key": key, "effect": "NoSchedule"}]
+    tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: new, value: x, effect: NoSchedule}]")
+    work = a_deployment(nodeSelector={"kubernetes.io/arch": "amd64"})
+
+    found = told(sync_of(was, work, policies=tainted), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * ran_there
+
+
+@pytest.mark.parametrize(("effect", "node", "is_told"), [("NoExecute", "b", True), ("NoSchedule", "b", False)])
+def test_pods_that_name_their_node_pass_by_the_scheduler(effect: str, node: str, *, is_told: bool) -> None:
+    tainted = POOLS.replace("names: [b]}", f"names: [b]}}\n  taints: [{{key: new, value: x, effect: {effect}}}]")
+
+    found = told(sync_of(a_deployment(nodeName=node), policies=tainted), Effect.STOPS)
+
+    assert found == ["Deployment `work` in namespace `team` finds no node after the first sync"] * is_told
+
+
+@pytest.mark.parametrize(("effect", "is_told"), [("NoExecute", True), ("NoSchedule", False)])
+def test_a_taint_of_another_effect_is_a_new_one(effect: str, *, is_told: bool) -> None:
+    was = a_node("b", 4)
+    was["spec"]["taints"] = [{"key": "team", "value": "x", "effect": "NoSchedule"}]
+    tainted = POOLS.replace("names: [b]}", f"names: [b]}}\n  taints: [{{key: team, value: x, effect: {effect}}}]")
+    work = a_deployment(tolerations=[{"key": "team", "operator": "Exists", "effect": "NoSchedule"}])
+
+    found = [text for text in told(sync_of(was, work, policies=tainted)) if "Deployment" in text]
+
+    assert found == ["Deployment `work` in namespace `team` runs no longer on `b`"] * is_told
+
+
+def test_a_pod_is_put_anew_where_it_is_made_again() -> None:
+    tainted = POOLS.replace("names: [b]}", "names: [b]}\n  taints: [{key: new, value: x, effect: NoSchedule}]")
+    pod = an_object("Pod", "work", {"nodeName": "b", **a_deployment()["spec"]["template"]["spec"]}, "team")
+
+    assert "Pod `work` in namespace `team` runs no longer on `b`" in told(sync_of(pod, policies=tainted))
 
 
 def test_pods_of_kai_that_name_no_node_pool_find_no_node_of_a_shard() -> None:
@@ -357,14 +470,37 @@ def test_a_cap_of_all_that_nodes_hand_out_is_noted(gpus: int, is_told: bool) -> 
     assert (message in found) is is_told
 
 
-def test_the_label_of_a_shard_is_to_be_written_with_the_sync_and_not_before() -> None:
-    """A shard without a name takes pods without the label alone."""
+def test_the_label_of_a_shard_is_to_be_written_right_after_the_two_folders_of_its_pool() -> None:
+    """A shard without a name takes pods without the label alone, and has the nodes and Queues without it."""
     sharded = QUEUED.replace("kind: kueue, version: v0.17.0", "kind: kai, version: v0.15.2")
     sync = sync_of(a_deployment(schedulerName="kai-scheduler"), policies=sharded)
 
     [found] = [item.shown for item in sync.found[Effect.STOPS] if "Deployment" in item.shown.message]
 
-    assert found.help == "write that label into its pods in one step with the first sync: before it, such pods wait"
+    assert found.help.startswith(
+        "sync `queues/shared` and `partitions/shared` last, and write `kai.scheduler/node-pool: shared`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels", "help_"),
+    [
+        ("selector: {zone: x}", {"zone": "x"}, "select `zone: x` in its pods first"),
+        ("names: [b]", {"zone": "x"}, "or select `gpuplan.dev/pool: whole` right after the sync of `partitions/whole`"),
+    ],
+    ids=["labels-that-stay", "names-alone"],
+)
+def test_no_selector_is_advised_that_no_node_has_yet(nodes: str, labels: dict[str, str], help_: str) -> None:
+    was = a_node("b", 4, **{MIG_CONFIG: "old"}, **labels)
+    mig = POOLS.replace("exclusive: {}", "mig: {instances: {1g.10gb: 7}}").replace(
+        "L40S-48GB\n  nodes: {count: 1, gpusPerNode: 4, names: [b]}",
+        f"A100-80GB\n  nodes: {{count: 1, gpusPerNode: 4, {nodes}}}",
+    )
+    sync = sync_of(was, a_deployment(nodeSelector={MIG_CONFIG: "old"}), policies=mig)
+
+    [found] = [item.shown for item in sync.found[Effect.STOPS] if "Deployment" in item.shown.message]
+
+    assert help_ in found.help
 
 
 @pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"kueue.x-k8s.io/queue-name": "own"}, False)])

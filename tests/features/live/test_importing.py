@@ -80,6 +80,22 @@ def test_what_the_bases_have_and_the_cluster_lacks_is_taken_away_from_it(tmp_pat
     assert plan.priority_classes == ()
 
 
+def test_a_document_of_the_bases_says_for_a_second_cluster_what_that_has_alone(tmp_path: Path) -> None:
+    """An overlay is merged over its base: what the cluster lacks of the base must be `null` there."""
+    live = b"""
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: late}
+value: 20
+"""
+    written(tmp_path, "policies/classes.yaml", CLASS.replace("value: 10", "value: 10, description: for later"))
+
+    made = adopt({**NODES, "classes.yaml": live}, tmp_path, "lab")
+
+    [found] = [item for item in made.report.plans[0].priority_classes if item.name == "late"]
+    assert (found.spec.value, found.spec.description or "") == (20, "")
+
+
 def test_a_cluster_that_nobody_names_is_trouble(tmp_path: Path) -> None:
     with pytest.raises(GpuplanError, match="does not say what the cluster is called"):
         adopt(NODES, tmp_path)

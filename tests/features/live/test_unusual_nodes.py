@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.compiler.backends import partitions
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.live.dump import read_dump
 from gpuplan.features.live.importing import Import, adopt
+from gpuplan.features.live.pools.nodes import read_machines
+from tests.plans import a_plan
 
 Body = dict[str, Any]
 NODEPOOL = "karpenter.sh/nodepool"
@@ -399,3 +404,79 @@ def test_nodes_of_a_driver_for_dra_need_a_release_that_has_claims(tmp_path: Path
 
     assert plan_of(found).pools == ()
     assert "driver for DRA" in told(found)[0]
+
+
+# --- What pods can have ------------------------------------------------------------------------------------------
+
+
+def test_a_resource_that_pods_cannot_have_is_not_published() -> None:
+    """The kubelet goes on to name in `capacity` what no plugin hands out any more."""
+    status = {
+        "allocatable": {"nvidia.com/gpu": "0", "nvidia.com/mig-1g.10gb": "7"},
+        "capacity": {"nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "7"},
+    }
+    dump, _ = read_dump({"dump.yaml": yaml.safe_dump(a_node("a", status=status)).encode()})
+
+    assert read_machines(dump).live["a"].published == {"nvidia.com/mig-1g.10gb": 7}
+
+
+@pytest.mark.parametrize(("replicas", "shared"), [("1", {}), ("2", {"timeSlicing": {"replicas": 2, "rename": False}})])
+def test_one_replica_is_no_sharing(replicas: str, shared: Body) -> None:
+    """GPU Feature Discovery writes `1` where nothing is shared."""
+    labels = {"nvidia.com/gpu.replicas": replicas, "nvidia.com/gpu.product": "NVIDIA-L4-SHARED"}
+    dump, _ = read_dump({"dump.yaml": yaml.safe_dump(a_node("a", labels=labels)).encode()})
+
+    assert read_machines(dump).live["a"].shared == shared
+
+
+# --- The default key of the device plugin's file -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "keys", "default"),
+    [("", ["any"], "any"), ("own", ["any", "own"], "any"), ("", ["own"], None), ("any", ["any"], "any")],
+    ids=["read-by-a-pool", "kept-for-others", "of-no-file", "named-and-default"],
+)
+def test_the_default_key_stays_where_a_file_has_it(
+    label: str, keys: list[str], default: str | None, tmp_path: Path
+) -> None:
+    labels = {"nvidia.com/gpu.replicas": "4"} | ({FILE: label} if label else {})
+    node = a_node("a", "NVIDIA-L4-SHARED", 1, labels=labels)
+    found = imported(tmp_path, node, a_policy("none"), files(*keys))
+
+    [cluster] = [draft.spec for draft in found.drafts if draft.kind == "Cluster"]
+    assert cluster["gpuOperator"].get("defaultDevicePluginConfig") == default
+
+
+# --- Nodes that a rollout has moved ------------------------------------------------------------------------------
+
+MOVED = """
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: mixed}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 8, names: [a, b]}
+  sharing: {mig: {instances: {1g.10gb: 7}}}
+  rollout: {sharing: {mig: {instances: {3g.40gb: 2}}}, nodes: [b]}
+"""
+
+
+def test_an_entry_that_no_file_has_is_what_its_own_nodes_publish(tmp_path: Path) -> None:
+    plan = a_plan(MOVED)
+    rules = [dict(item.body) for item in partitions.render(plan) if isinstance(item, Manifest)]
+    nodes = [
+        a_node(
+            part.nodes.names[0],
+            "NVIDIA-A100-SXM4-80GB",
+            8,
+            labels=dict(part.labels),
+            status={"allocatable": {unit.resource: str(unit.per_node) for unit in part.units}},
+        )
+        for part in plan.parts
+    ]
+
+    found = imported(tmp_path, *rules, *nodes)
+
+    layouts = [draft.spec["instances"] for draft in found.drafts if draft.kind == "MigLayout"]
+    assert sorted(map(str, layouts)) == ["{'1g.10gb': 7}", "{'3g.40gb': 2}"]

@@ -350,6 +350,8 @@ def test_a_class_of_no_policy_is_for_admission_to_refuse() -> None:
     work = a_deployment(nodeSelector=WHOLE, priorityClassName="of-others")
     assert told(imported(warning(PLATFORM), [work])).finding.message.endswith("once `enforcement` is `deny`")
     assert told(imported(a_plan(PLATFORM), [work])).finding.message.endswith("will not start again as it is")
+    work["metadata"]["namespace"] = "of-nobody"
+    assert told(imported(warning(PLATFORM), [work])).finding.message.endswith("will not start again as it is")
 
 
 def test_drift_names_work_that_is_only_warned_of() -> None:
@@ -363,6 +365,19 @@ def test_pods_that_admission_refuses_are_a_warning() -> None:
     found = imported(a_plan(PLATFORM), [a_deployment()])
     assert told(found).severity is Severity.WARNING
     assert "set the nodeSelector gpuplan.dev/pool" in told(found).finding.notes[0]
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [({}, True), ({"gpuplan.dev/pool": "whole"}, False)])
+def test_a_selector_that_no_node_matches_yet_is_to_be_written_after_the_sync(
+    labels: dict[str, str], *, is_told: bool
+) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "whole-1", "labels": labels}}
+    plan = a_plan(PLATFORM.replace("gpusPerNode: 8", "gpusPerNode: 8, names: [whole-1, whole-2]", 1))
+    [found] = imported(plan, [a_deployment(), node]).diagnostics
+    later = "nodes get `gpuplan.dev/pool` with the sync of `partitions/whole`: before that, select no such label"
+    assert (later in found.finding.notes) is is_told
+    [found] = imported(plan, [a_deployment(nodeSelector=WHOLE), node]).diagnostics
+    assert later not in found.finding.notes
 
 
 def test_class_that_no_policy_makes_is_a_warning() -> None:

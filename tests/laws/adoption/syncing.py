@@ -62,16 +62,20 @@ def _text(finding: dict[str, Any]) -> str:
     return f"{finding['code']} {finding['message']}"
 
 
-def _is_named(mistake: dict[str, Any], findings: tuple[dict[str, Any], ...]) -> bool:
-    """Whether an error of the import is about the same thing, at its place in the dump, and has a way out.
+UNKEPT: Final = frozenset(("GPU307", "GPU400", "GPU516"))
+"""Rules that a cluster may break as it runs: more is promised than there is, or its scheduler counts no shares."""
 
-    An import judges what it writes, too: an error in a written file is one that the import made.
+
+def _is_named(mistake: dict[str, Any], findings: tuple[dict[str, Any], ...]) -> bool:
+    """Whether an error of the import is about the same thing, with a way out, and is about the cluster.
+
+    An import judges what it writes, too: any other error in a written file is one that the import made.
     """
     about = set(_NAMED.findall(mistake["message"]))
     return any(
         found["severity"] == "error"
         and found.get("help")
-        and not found["location"]["file"].startswith("overlays/")
+        and (found["code"] in UNKEPT or not found["location"]["file"].startswith("overlays/"))
         and about & set(_NAMED.findall(json.dumps(found)))
         for found in findings
     )

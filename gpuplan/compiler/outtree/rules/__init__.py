@@ -17,5 +17,6 @@ PRUNED = Rule("GPU905", _HERE)
 UNBUILT = Rule("GPU906", _HERE)
 INCOMPLETE = Rule("GPU907", _HERE)
 ELSEWHERE = Rule("GPU908", _HERE)
+UNREAD = Rule("GPU909", _HERE)
 
 RULES: Final = rules_among(globals())

@@ -188,7 +188,11 @@ CALLED = {
     "TimeSlicing": {"replicas": "count shares slices", "rename": "renameByDefault"},
     "Mps": {"replicas": "clients count shares", "rename": "renameByDefault"},
     "MigTimeSlicing": {"replicas": "count shares slices", "rename": "renameByDefault"},
-    "Mig": {"layout": "config", "instances": "mig-devices migDevices partitions profiles", "strategy": "migStrategy"},
+    "Mig": {
+        "layout": "config profile",
+        "instances": "mig-devices migDevices partitions profiles",
+        "strategy": "migStrategy",
+    },
     "Devices": {
         "gpus": "indexes indices",
         "instances": "mig-devices migDevices partitions profiles",
@@ -215,7 +219,7 @@ CALLED = {
     "Quota": {
         "pool": "flavor nodePool poolName resourceFlavor",
         "unit": "migProfile partition profile resource resourceName size slice",
-        "guaranteed": "amount count deserved min minimum nominalQuota quota request requested reserved",
+        "guaranteed": "amount count deserved min minimum nominalQuota quota request requested requests reserved",
         "limit": "cap ceiling hard max maximum",
         "lendable": "lendingLimit",
     },
@@ -225,7 +229,7 @@ CALLED = {
         "limit": "default limits",
         "maxRatio": "maxLimitRequestRatio",
     },
-    "Member": {"group": "groupName team", "user": "email username", "clusterRole": "roleRef"},
+    "Member": {"group": "groupName name team", "user": "email username", "clusterRole": "roleRef"},
     "Surplus": {"weight": "fairShareWeight overQuotaWeight share", "rank": "priority"},
     "Protect": {"preempt": "minRuntime preemptMinRuntime", "reclaim": "reclaimMinRuntime"},
     "Allow": {"gracePeriod": "terminationGracePeriod", "podSecurity": "podSecurityLevel podSecurityStandard psa"},
@@ -235,7 +239,7 @@ CALLED = {
     "WorkloadSpec": {
         "tenant": "project queue team",
         "pool": "flavor nodePool",
-        "unit": "gpuProfile migProfile profile slice",
+        "unit": "gpuProfile layout mig migProfile partition profile slice",
         "count": "gpu gpuCount gpus nprocPerNode numGpus",
         "priorityClass": "priority priorityClassName",
         "image": "containerImage",
@@ -294,7 +298,7 @@ CALLED = {
     "PricesSpec": {"gpus": "models prices", "nodeTypes": "instanceTypes machines"},
     "Rate": {"perGpuHour": "hourly perGpu perHour price pricePerHour", "perNodeHour": "perNode"},
     "DemandedWork": {
-        "team": "department owner",
+        "team": "department owner project queue",
         "pods": "count instances parallelism replicas users",
         "memory": "gpuMemory vram",
         "gpus": "gpuCount",

@@ -29,7 +29,11 @@ TYPE_NAMES = {
 }
 
 TEXT_REMEDIES: Mapping[Path, str] = {
-    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`"
+    ("nodes", "count"): "write one number, the largest of a range: gpuplan adds no nodes and takes none away",
+    ("spec", "nodes"): "write `nodes: {count: ..., gpusPerNode: ...}`, with the largest number of a range as `count`",
+    ("inference", "replicas"): "write one number; for a range, `autoscaling` beside it, such as "
+    "`{minReplicas: 2, maxReplicas: 8, cpuPercent: 70}`",
+    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
 }
 """Advice on texts that are most likely meant as something else, by the end of the path."""
 

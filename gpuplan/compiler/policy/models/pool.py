@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.policy import names, texts
-from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Words
+from gpuplan.compiler.policy.marks import ESSENTIAL, INDEPENDENT, MAIN, Judged, Keyed, Main, Words
 from gpuplan.compiler.policy.models.cluster import Approval, MigStrategy, PoolDriver
 from gpuplan.compiler.policy.models.shared import (
     GpuModel,
@@ -20,6 +21,7 @@ from gpuplan.compiler.policy.models.shared import (
     Vocabulary,
     exactly_one,
 )
+from gpuplan.compiler.policy.schedules import window_meant
 
 
 class Reserve(Model):
@@ -119,10 +121,16 @@ class Devices(Model):
     """`false` leaves these GPUs whole, with MIG switched off."""
 
 
+def division_of(text: str) -> dict[str, object]:
+    """Return the field of `mig` that a text means: as many instances of a profile as fit on a GPU, or a layout."""
+    slices = regex(r"([1-7])g\.[0-9]+gb").match(text)
+    return {"instances": {text: 7 // int(slices[1])}} if slices else {"layout": text}
+
+
 class Mig(Model):
     """GPUs divided by Multi-Instance GPU: partitions with their own memory, caches and compute."""
 
-    layout: Annotated[names.LayoutName | None, MAIN] = None
+    layout: Annotated[names.LayoutName | None, Main(division_of)] = None
     """The MigLayout to use."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """The number of GPU instances of each MIG profile on every GPU, written here instead of in a MigLayout."""
@@ -181,8 +189,8 @@ class Sharing(Model):
 class Window(Model):
     """A time in which a pool's nodes may be disturbed."""
 
-    schedule: Annotated[str, Judged("GPU162"), MAIN]
-    """When the window opens, as a cron expression of five fields."""
+    schedule: Annotated[str, Judged("GPU162"), Main(window_meant)]
+    """When the window opens, as a cron expression of five fields, such as `0 2 * * 6`."""
     duration: texts.Duration
     """The time that the window stays open, such as `4h`."""
     time_zone: Annotated[str, Judged("GPU163")] = "UTC"

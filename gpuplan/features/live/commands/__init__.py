@@ -74,7 +74,12 @@ def import_() -> None:
     DUMP is the output of `kubectl get -o yaml`, or files from Git: a file, a folder, or - for stdin. It has nodes, the
     objects and files of the GPU Operator, quotas, queues, members and work. gpuplan connects to no cluster, and ignores
     Secrets. If a policy cannot express a value, gpuplan reports the value at its line, and writes a comment into the
-    policy.
+    policy. JSON has the effects of the first sync as well (`gpuplan schema import`).
+
+    \b
+    Exit codes: 0  no finding is an error, and nothing refuses a part of the first sync
+                1  a finding is an error, or the API server refuses a part of the first sync
+                2  trouble; nothing was written
 
     \b
       gpuplan import --commands                 # what to collect

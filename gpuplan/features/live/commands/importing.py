@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from gpuplan.features.live import views as view
 from gpuplan.features.live.importing import adopt, write_import
-from gpuplan.terminal.formats import write_findings
+from gpuplan.terminal.formats import Format, write_outputs
+from gpuplan.terminal.full import verdict
 from gpuplan.terminal.lists import contents, passed_over
 from gpuplan.terminal.options import Output
 from gpuplan.terminal.schemas import beside_policies
@@ -43,6 +45,9 @@ def import_(
         beside = {path: text for path, text in files.items() if not os.path.lexists(terminal.root / path)}
         write_import(imported, terminal.root, beside)
     if imported.report.diagnostics or outputs:
-        write_findings(terminal, imported.report, outputs, to_stderr=dry_run)
+        theme, put = (terminal.err_theme, terminal.insist) if dry_run else (terminal.out_theme, terminal.print)
+        write_outputs(terminal.root, outputs, Format.FULL, theme, put, partial(view.import_findings, imported))
+        terminal.say(verdict(imported.report, terminal.err_theme))
     terminal.say(view.summary(imported, dry=dry_run))
-    return 0 if imported.report.is_valid else 1
+    is_refused = imported.first_sync is not None and imported.first_sync.is_refused
+    return 0 if imported.report.is_valid and not is_refused else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,7 +14,7 @@ from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.kueue import frameworks
-from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
+from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Stage, Tenant
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
 from gpuplan.features.components import limited_gpus
 from gpuplan.features.live.clusters.schedulers import kueue_configurations
@@ -84,19 +84,47 @@ def _quotas(around: _Around) -> Iterator[Diagnostic]:
         asked = {key: key.removeprefix(_REQUESTS) for key in hard if key.startswith(_REQUESTS)}
         keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
-            at, related = item.at / "spec" / "hard" / keys[0], _said_by(tenant)
-            found = report("quota-beside", at, related=related, item=item, keys=keys, all=listing(keys), tenant=tenant)
-            is_tighter = any(_is_tighter(around, item, key) for key in keys)
-            yield replace(found, finding=replace(found.finding, severity=Severity.ERROR)) if is_tighter else found
+            tighter = [key for key in hard if _is_tighter(around, item, key)]
+            severity = None if set(keys).isdisjoint(tighter) else Severity.ERROR
+            yield report(
+                "quota-beside",
+                item.at / "spec" / "hard" / keys[0],
+                related=_said_by(tenant),
+                severity=severity,
+                help=_what_may_go(around, item, tighter, tenant),
+                item=item,
+                keys=keys,
+                all=listing(keys),
+                tenant=tenant,
+            )
+
+
+def _what_may_go(around: _Around, quota: Item, tighter: Sequence[str], tenant: Tenant) -> str:
+    """Say what of a quota may go and when: what another one caps as tightly, once that is there."""
+    kept = [key for key in inside(quota.body, "spec", "hard") if key not in tighter]
+    is_there = any(
+        around.dump.find(*identity[:2], *identity[:1:-1])
+        for identity in around.written
+        if (identity.kind, identity.namespace) == ("ResourceQuota", quota.namespace)
+    )
+    first = "" if is_there else f"sync `{Stage.NAMESPACES.value}/{quota.namespace}` first, then "
+    if not tighter:
+        return f"{first}delete it: no cap of it is tighter than gpuplan's"
+    stay = f"leave {listing(tighter)} in it, which nothing else caps so tightly, until Tenant `{tenant.name}` does"
+    return f"{first}take {listing(kept)} out of it, and {stay}" if kept else stay
 
 
 def _is_tighter(around: _Around, quota: Item, key: str) -> bool:
-    """Whether a quota of others allows less than ours of its namespace."""
+    """Whether a quota of others allows less than ours of its namespace; extended resources count by `requests.`."""
+    if "/" in key and not key.startswith((_REQUESTS, "count/")):
+        return False
+    spellings = (key, f"{_REQUESTS}{key}")
     own = (
         parse_quantity(str(found))
         for identity, body in around.written.items()
         if (identity.kind, identity.namespace) == ("ResourceQuota", quota.namespace)
-        and (found := inside(body, "spec", "hard").get(key)) is not None
+        for spelling in spellings
+        if (found := inside(body, "spec", "hard").get(spelling)) is not None
     )
     theirs, ours = (
         parse_quantity(str(inside(quota.body, "spec", "hard")[key])),

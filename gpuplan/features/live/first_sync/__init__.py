@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -10,7 +12,6 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.base.wording import count_kinds
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.drifting import compare_with
 from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, planned
@@ -35,16 +36,21 @@ class Effect(StrEnum):
 class FirstSync(Value):
     """The effects of a first sync: ``found`` are findings on harm, ``changed`` the fields that differ, by effect.
 
-    ``added`` names the kinds of the objects that the dump does not have, with their numbers; ``annotated`` is how many
-    objects get annotations and labels that only people and gpuplan's own objects read. ``absent`` are nodes that
-    policies name and the dump lacks.
+    ``added`` has the kinds of the objects that the dump lacks, with their numbers. ``annotated`` counts objects that
+    get annotations and labels which only people and gpuplan's own objects read. ``absent`` are nodes that policies name
+    and the dump lacks.
     """
 
     found: Mapping[Effect, tuple[Diagnostic, ...]]
     changed: Mapping[Effect, tuple[Drift, ...]]
     absent: tuple[Drift, ...] = ()
-    added: str = ""
+    added: Mapping[str, int] = field(default_factory=dict)
     annotated: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the API server refuses a part of it."""
+        return bool(self.changed[Effect.STOPS])
 
 
 def simulate(plan: Plan, dump: Dump) -> FirstSync:
@@ -70,7 +76,7 @@ def simulate(plan: Plan, dump: Dump) -> FirstSync:
         {effect: tuple(items) for effect, items in found.items()},
         {effect: tuple(items) for effect, items in changed.items()},
         absent,
-        count_kinds(new) if new else "",
+        Counter(sorted(new)),
         len(annotated),
     )
 

@@ -8,7 +8,6 @@ from fractions import Fraction as Ratio
 from math import floor
 from typing import Any, Final
 
-from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
@@ -16,27 +15,21 @@ from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
-from gpuplan.features.live.dump import Dump, Item, grouped, texts_of
+from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
     ABSENT_FILE,
     MIG,
     OPERANDS,
     PLUGIN,
-    Body,
-    Node,
-    Obstacle,
     Operand,
     World,
     Worlds,
-    asked,
     file_of,
-    needed,
-    obstacles,
     shares,
     strategy_of,
 )
+from gpuplan.features.live.places import Body, Node, Obstacle, asked, needed, obstacles, placed_by, pods_of
 from gpuplan.features.live.work.pods import is_owned
 
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -74,7 +67,7 @@ def _caps(dump: Dump, before: World, after: World) -> Iterator[Harm]:
         for resource, number in node.units.items():
             whole[resource] += number
     used = grouped(
-        (item.namespace, resource) for item in dump.objects for _, pod in _pods(item) for resource in asked(pod)
+        (item.namespace, resource) for item in dump.objects for _, pod in pods_of(item) for resource in asked(pod)
     )
     ample: defaultdict[tuple[str, Ratio], list[str]] = defaultdict(list)
     for (namespace, key), cap in sorted(new.items()):
@@ -263,7 +256,7 @@ def _is_queued_by_default(item: Item, namespace: str) -> bool:
     """
     names_one = "kueue.x-k8s.io/queue-name" in item.labels
     is_here = item.namespace == namespace and not is_owned(item) and not item.kind.endswith(_NO_WORK)
-    return is_here and not names_one and any(asked(pod) for _, pod in _pods(item))
+    return is_here and not names_one and any(asked(pod) for _, pod in pods_of(item))
 
 
 def _matched(world: World, flavor: Item) -> list[str]:
@@ -320,9 +313,10 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
     for item in dump.objects:
         if not item.namespace or is_owned(item) or item.kind.endswith(_NO_WORK):
             continue
-        for marks, pod in _pods(item):
-            key = repr([*(pod.get(field) for field in _PLACED_BY), needed(pod, marks), marks.get(NODE_POOL_LABEL)])
-            if key not in known:
+        for marks, there in pods_of(item):
+            # A scheduler puts a pod that is made again on a node anew.
+            pod = {**there, "nodeName": ""} if item.kind == "Pod" else there
+            if (key := placed_by(pod, marks)) not in known:
                 known[key] = _moved(before, after, pod, marks)
             lost, why, is_left = known[key]
             if lost and (needed(pod, marks) or not is_left):
@@ -334,9 +328,6 @@ def _places(dump: Dump, before: World, after: World) -> Iterator[Harm]:
                 )
                 yield Harm(found, stops=not is_left)
                 break
-
-
-_PLACED_BY: Final = ("schedulerName", "nodeSelector", "affinity", "tolerations")
 
 
 class _Moved(NamedTuple):
@@ -354,18 +345,6 @@ def _moved(before: World, after: World, pod: Body, marks: Mapping[str, str]) -> 
             lost[new.name] = why
     is_left = bool(lost) and any(not any(obstacles(node, pod, marks)) for node in after.nodes)
     return _Moved(tuple(lost), next(iter(lost.values()), ()), is_left)
-
-
-def _pods(item: Item) -> Iterator[tuple[Mapping[str, str], Body]]:
-    """Yield the labels and annotations, and the `spec`, of the pods of an object."""
-    if (item.group, item.kind) == ("", "Pod"):
-        yield _marks(item.body), inside(item.body, "spec")
-    for _, template in templates(item.body):
-        yield _marks(template), mapping(template.get("spec"))
-
-
-def _marks(body: Body) -> Mapping[str, str]:
-    return {**texts_of(inside(body, "metadata", "annotations")), **texts_of(inside(body, "metadata", "labels"))}
 
 
 _NO_WORK: Final = ("Revision", "ReplicaSet", "Runtime")

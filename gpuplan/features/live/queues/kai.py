@@ -18,9 +18,9 @@ from gpuplan.compiler.planning.amounts import portion_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.kai import queue_name, weight
-from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Mig, Plan, Pool
-from gpuplan.compiler.planning.schedulers.kai import KAI, NODE_POOL_LABEL, QUEUE_LABEL
-from gpuplan.compiler.policy.models import Cap, MigStrategy
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
+from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item, grouped
 from gpuplan.features.live.findings import Reports
@@ -94,8 +94,6 @@ class Reader:
             unlabelled = pool.name if pool.name in shards else ""
             of_pools[pool.name] = nodes[0].labels.get(NODE_POOL_LABEL, "") if nodes else unlabelled
         self.pools = {shard: [pool for pool in plan.pools if of_pools[pool.name] == shard] for shard in shards}
-        for pool in plan.pools if plan.scheduler is KAI else ():
-            self._tell_uncounted(pool)
         for item in dump.of_kind("kai.scheduler", "SchedulingShard"):
             value = text(inside(item.body, "spec").get("partitionLabelValue"))
             others = [pool.name for pool in plan.pools if of_pools[pool.name] == value != pool.name]
@@ -114,46 +112,20 @@ class Reader:
         below: dict[str, Mapping[str, Found]] = {}
         for tenant in reversed(order):
             parts = [below[child] for child in children.get(tenant, ())]
-            found: dict[str, dict[str, UnitBounds]] = {}
+            within: dict[str, dict[str, UnitBounds]] = {}
             for part in parts:
                 for pool, units in part.items():
-                    into = found.setdefault(pool, {})
+                    into = within.setdefault(pool, {})
                     for name, bounds in units.items():
                         there = into.get(name, UnitBounds(0, 0))
                         limit = None if there.limit is None or bounds.limit is None else there.limit + bounds.limit
                         into[name] = UnitBounds(there.guaranteed + bounds.guaranteed, limit)
-            within = found
-            held[tenant] = self._bounds(tenant, within, has_children=tenant in children)
-            own = held[tenant]
+            held[tenant] = own = self._bounds(tenant, within, has_children=tenant in children)
             pools = dict.fromkeys((*own, *within))
             below[tenant] = {pool: {**within.get(pool, {}), **own.get(pool, {})} for pool in pools}
-        self._tell_promised([below[tenant] for tenant in children.get("", ())])
         for tenant in order:
             first = next(iter(self.tenants[tenant].values()))
             yield Read(self._queue(tenant, above[tenant], held[tenant]), first.whole)
-
-    def _tell_uncounted(self, pool: Pool) -> None:
-        """Report units of a pool that KAI-Scheduler takes for GPUs, or never hands out."""
-        nodes, whole = self.matching.nodes_of(pool), pool.find_unit("gpu")
-        if nodes and pool.shares:
-            self.reports.about("shares-taken-for-gpus", nodes[0], pool=pool)
-        elif nodes and whole and isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED:
-            self.reports.about("whole-gpus-beside-mig", nodes[0], pool=pool, whole=whole)
-
-    def _tell_promised(self, parts: Sequence[Mapping[str, Found]]) -> None:
-        """Report the units of which tenants without a parent are guaranteed more than the pool has."""
-        leaves = [item for item in self.items.values() if not self._has_queues_below(item)]
-        for pool in self.plan.pools:
-            for unit in pool.units:
-                found = [held[pool.name][unit.name] for held in parts if unit.name in held.get(pool.name, {})]
-                promised, there = sum(part.guaranteed for part in found), unit.capacity
-                if promised > there > 0 and leaves:
-                    most = max(leaves, key=_quota_of)
-                    at = most.at / "spec" / "resources" / "gpu" / "quota"
-                    numbers = {"promised": promised, "there": there, "over": promised - there}
-                    self.reports.about(
-                        "quotas-beyond-pool", most, at=at, pool=pool, units=unit.name, field="quota", numbers=numbers
-                    )
 
     # --- The tree
 

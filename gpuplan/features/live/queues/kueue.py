@@ -310,14 +310,7 @@ class Reader:
     ) -> None:
         """Whoever may borrow gets what nobody is guaranteed, too: the root has that, whatever it had."""
         for key, amount in promised.items():
-            there, pool = sum(unit.capacity for unit in self.units(key)), self.plan.find_pool(key[0])
-            free = there - amount
-            holding = [holder.items[0] for name, holder in holders.items() if key in shares[name] and holder.items]
-            if pool and there and free < 0 and holding:
-                numbers, field = {"promised": amount, "there": there, "over": -free}, "nominalQuota"
-                self.reports.about(
-                    "quotas-beyond-pool", holding[0], "spec", pool=pool, units=key[1], field=field, numbers=numbers
-                )
+            free = sum(unit.capacity for unit in self.units(key)) - amount
             had = self.root_cells.get(key, _OPEN).nominal
             borrowers = [name for name in holders if self._may_borrow(name, key, holders, shares)]
             items = [item for name in borrowers for item in holders[name].items]

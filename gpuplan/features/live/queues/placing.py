@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from gpuplan.compiler.backends.workloads.pods import REQUIRED
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
+from gpuplan.compiler.base.plain import inside, text
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.catalog.operators import is_tolerated
-from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.live.dump import Dump, Item, publishes, units_in
+from gpuplan.features.live.dump import Dump, Item, units_in
+from gpuplan.features.live.places import Body, Node, asked, node_of, obstacles, placed_by, pods_of
 from gpuplan.features.live.queues.model import Matching
 
 
@@ -37,9 +35,9 @@ class Placing:
     def __init__(self, dump: Dump, plan: Plan) -> None:
         self.dump, matching = dump, Matching(dump, plan)
         self._pool_of = {node.name: pool.name for pool in plan.pools for node in matching.nodes_of(pool)}
-        self._nodes = dump.of_kind("", "Node")
+        self._nodes = [*map(node_of, dump.of_kind("", "Node"))]
         self._known = {unit.resource for pool in plan.pools for unit in pool.units}
-        self._fitting: dict[str, list[Item]] = {}
+        self._fitting: dict[str, list[Node]] = {}
         """The nodes that take pods, by what places them: most pods of a cluster are placed alike."""
 
     @cached_property
@@ -62,53 +60,19 @@ class Placing:
 
     def _asking(self, work: Item) -> Iterator[Asking]:
         number = next((units_in(n) for field in _NUMBERS if (n := inside(work.body, "spec").get(field)) is not None), 1)
-        for _, pods in parts_with(work.body, "containers"):
-            asked: Counter[str] = Counter()
-            for container in map(mapping, sequence(pods.get("containers"))):
-                limits, requests = (inside(container, "resources", kind) for kind in ("limits", "requests"))
-                for resource, amount in {**requests, **limits}.items():
-                    asked[resource] += units_in(amount) if resource in self._known or _GPU.match(resource) else 0
-            for resource, units in asked.items():
-                nodes = self._nodes_for(pods, resource) if units else ()
-                pools = dict.fromkeys(self._pool_of[node.name] for node in nodes if node.name in self._pool_of)
-                if nodes:
-                    yield Asking(work, resource, max(number, 1) * units, tuple(pools), None if pools else nodes[0])
+        for marks, pod in pods_of(work):
+            units = {key: n for key, n in asked(pod).items() if key in self._known or _GPU.match(key)}
+            nodes = self._nodes_for(pod, marks) if units else ()
+            pools = dict.fromkeys(self._pool_of[node.name] for node in nodes if node.name in self._pool_of)
+            for resource, amount in units.items() if nodes else ():
+                yield Asking(work, resource, max(number, 1) * amount, tuple(pools), None if pools else nodes[0].item)
 
-    def _nodes_for(self, pods: Mapping[str, object], resource: str) -> Sequence[Item]:
-        key = repr([resource, *(pods.get(field) for field in _PLACED_BY)])
+    def _nodes_for(self, pod: Body, marks: Mapping[str, str]) -> Sequence[Node]:
+        key = placed_by(pod, marks)
         if key not in self._fitting:
-            self._fitting[key] = [node for node in self._nodes if publishes(node, resource) and _fits(pods, node)]
+            self._fitting[key] = [node for node in self._nodes if not any(obstacles(node, pod, marks))]
         return self._fitting[key]
 
 
-_PLACED_BY: Final = ("nodeName", "nodeSelector", "affinity", "tolerations")
 _NUMBERS: Final = ("replicas", "parallelism")
 _GPU: Final = regex(r"nvidia\.com/(gpu|mig-)")
-
-
-def _fits(pods: Mapping[str, object], node: Item) -> bool:
-    """Whether kube-scheduler may put pods on a node, as far as the dump shows it.
-
-    A taint with the name of a resource is tolerated: where a node group has one, the API server's admission plugin
-    ExtendedResourceToleration adds the toleration (`plugin/pkg/admission/extendedresourcetoleration/admission.go` of
-    kubernetes/kubernetes). Taints of Kubernetes itself come and go with the state of a node.
-    """
-    if name := text(pods.get("nodeName")):
-        return name == node.name
-    if matches({"matchLabels": inside(pods, "nodeSelector")}, node.labels) is False:
-        return False
-    terms = sequence(value_at(pods, ("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")))
-    places = (("matchFields", {"metadata.name": node.name}), ("matchExpressions", node.labels))
-    verdicts = (
-        any(matches({"matchExpressions": mapping(term).get(key)}, values) is False for key, values in places)
-        for term in terms
-    )
-    if terms and all(verdicts):
-        return False
-    tolerations = sequence(pods.get("tolerations"))
-    for taint in map(mapping, sequence(inside(node.body, "spec").get("taints"))):
-        key, value, effect = (text(taint.get(field)) for field in ("key", "value", "effect"))
-        is_lasting = not key.startswith("node.kubernetes.io/") and not publishes(node, key)
-        if is_lasting and effect != "PreferNoSchedule" and not is_tolerated(tolerations, key, value, effect):
-            return False
-    return True

@@ -14,12 +14,14 @@ from gpuplan.compiler.manifests.provenance import How
 from gpuplan.features.live.drifting import Differs, Drift, Drifting, NextSync
 from gpuplan.features.live.drifting.objects import Owner
 from gpuplan.features.tracing import Source
-from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
+from gpuplan.terminal.formats import Format, findings
+from gpuplan.terminal.json_findings import diagnostic_as_data, findings_as_data, json_text
 from gpuplan.terminal.markdown import code, escape, fitting, markdown_table, prose
 from gpuplan.terminal.syncing import started, within
 from gpuplan.terminal.text import Style, Theme, cells, cropped, literal, pad, printable
 
 if TYPE_CHECKING:
+    from gpuplan.features.live.first_sync import FirstSync
     from gpuplan.features.live.importing import Import
 
 
@@ -306,7 +308,7 @@ def _first_sync(imported: Import) -> Iterator[str]:
         if len(lines) > _MOST:
             yield f"  and {len(lines) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
     if found.added:
-        yield f"the first sync adds {found.added}"
+        yield f"the first sync adds {count_kinds(Counter(found.added).elements())}"
     if found.annotated:
         yield f"the first sync adds annotations and labels of its own to {count(found.annotated, 'object')}"
     if not (any(found.changed.values()) or any(found.found.values())):
@@ -322,6 +324,30 @@ def _changed(drift: Drift) -> str:
 
 
 _WIDTH: Final = 60
+
+
+def import_findings(imported: Import, format_: str, theme: Theme) -> str:
+    """Return the findings in a format; JSON has the effects of the first sync as well, as `import.schema.json` says."""
+    if format_ != Format.JSON:
+        return findings(imported.report, Format(format_), theme)
+    effects = imported.first_sync and _first_sync_as_data(imported.first_sync, theme)
+    return json_text({**findings_as_data(imported.report, theme), "first_sync": effects})
+
+
+def _first_sync_as_data(sync: FirstSync, theme: Theme) -> dict[str, Any]:
+    return {
+        "absent": [_as_data(drift, theme) for drift in sync.absent],
+        "effects": [
+            {
+                "effect": effect.value,
+                "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in diagnostics],
+                "changes": [_as_data(drift, theme) for drift in sync.changed[effect]],
+            }
+            for effect, diagnostics in sync.found.items()
+        ],
+        "adds": [{"kind": kind, "count": number} for kind, number in sync.added.items()],
+        "annotates": sync.annotated,
+    }
 
 
 def commands() -> str:

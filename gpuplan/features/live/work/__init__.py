@@ -19,11 +19,12 @@ from gpuplan.compiler.manifests import is_object
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import FRACTION as PARTS, is_warned
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
-from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, Tenant
+from gpuplan.compiler.planning.plan import POOL_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant
 from gpuplan.features.components import OBJECT_CHECKS, refused_by_admission
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
+from gpuplan.features.live.queues.model import Matching
 from gpuplan.features.live.work.ending import ending
 from gpuplan.features.live.work.judging import Judged, Spec, judge
 from gpuplan.features.live.work.pods import (
@@ -142,6 +143,7 @@ def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
             is_later = diagnostic.rule is refused_by_admission.rule and finding.severity is Severity.WARNING
             losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help, is_later))
     known = {*(found.name for found in plan.priority_classes), *plan.scheduler.own_classes}
+    matching = Matching(dump, plan)
     for item, asked in found:
         lost = losses_by_place[_key(item.at)]
         for _, part in parts_with(item.body, "priorityClassName"):
@@ -160,6 +162,10 @@ def _judged(dump: Dump, plan: Plan) -> Iterator[tuple[bool, Diagnostic]]:
             notes.append(f"it asks for {listing(asked)}, which {which} out{choice}")
         if not any(item.namespace in tenant.spec.namespaces for tenant in plan.tenants):
             notes.append(f"no tenant has the namespace `{item.namespace}`")
+        bare = [one for one in pools if any(POOL_LABEL not in node.labels for node in matching.nodes_of(one))]
+        if bare and any(POOL_LABEL in loss.reason for loss in lost):
+            folders = listing([f"{Stage.PARTITIONS.value}/{one.name}" for one in bare])
+            notes.append(f"nodes get `{POOL_LABEL}` with the sync of {folders}: before that, select no such label")
         if lost:
             reasons, help_ = count(len(lost), "reason"), lost[0].help or "change it before the first sync"
             if all(loss.is_later for loss in lost):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+
+import jsonschema
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import Report
@@ -10,7 +15,9 @@ from gpuplan.features.live.drafts import Draft
 from gpuplan.features.live.drifting import Differs, Drift, NextSync
 from gpuplan.features.live.first_sync import Effect, FirstSync
 from gpuplan.features.live.importing import Difference, Import
-from gpuplan.features.live.views import files, summary
+from gpuplan.features.live.views import files, import_findings, summary
+from gpuplan.terminal.schemas import schema
+from gpuplan.terminal.text import Theme
 
 CHANGED = Drift(
     cluster="lab",
@@ -32,7 +39,9 @@ CHANGED = Drift(
 )
 
 
-def a_sync(*absent: Drift, added: str = "", annotated: int = 0, **changed: Drift) -> FirstSync:
+def a_sync(
+    *absent: Drift, added: Mapping[str, int] = MappingProxyType({}), annotated: int = 0, **changed: Drift
+) -> FirstSync:
     by_effect = {effect: (changed[effect.name.lower()],) if effect.name.lower() in changed else () for effect in Effect}
     return FirstSync(dict.fromkeys(Effect, ()), by_effect, absent, added, annotated)
 
@@ -70,7 +79,7 @@ def test_a_trial_says_what_would_be_written() -> None:
 def test_the_first_sync_is_told_worst_first_and_what_is_refused_there() -> None:
     fails = CHANGED._replace(title="LocalQueue vision/default", path="spec.clusterQueue", next_sync=NextSync.FAILS)
     refused = "LocalQueue vision/default spec.clusterQueue: old becomes new"
-    sync = a_sync(changes=CHANGED, stops=fails, added="1 ConfigMap", annotated=2)
+    sync = a_sync(changes=CHANGED, stops=fails, added={"ConfigMap": 1}, annotated=2)
     assert summary(replace(MADE, first_sync=sync), dry=False).splitlines()[3:9] == [
         "the first sync stops work:",
         f"  {refused}, which the API server refuses: it cannot be changed",
@@ -79,6 +88,36 @@ def test_the_first_sync_is_told_worst_first_and_what_is_refused_there() -> None:
         "the first sync adds 1 ConfigMap",
         "the first sync adds annotations and labels of its own to 2 objects",
     ]
+
+
+def test_json_has_the_effects_as_the_text_has_them() -> None:
+    fails = CHANGED._replace(title="LocalQueue vision/default", path="spec.clusterQueue", next_sync=NextSync.FAILS)
+    absent = CHANGED._replace(differs=Differs.NODE, title="Node a", path="", next_sync=NextSync.NOTHING)
+    sync = a_sync(absent, changes=CHANGED, stops=fails, added={"ConfigMap": 1}, annotated=2)
+    body = json.loads(import_findings(replace(MADE, first_sync=sync), "json", Theme()))
+
+    jsonschema.validate(body, schema("import"))
+    jsonschema.validate(body, schema("findings"))
+    told = body["first_sync"]
+    assert [item["object"] for item in told["absent"]] == ["Node a"]
+    assert [(item["effect"], [one["object"] for one in item["changes"]]) for item in told["effects"]] == [
+        ("stops work", ["LocalQueue vision/default"]),
+        ("takes away", []),
+        ("repartitions", []),
+        ("restarts", []),
+        ("changes", ["Namespace vision"]),
+    ]
+    for item in (*told["absent"], *(one for effect in told["effects"] for one in effect["changes"])):
+        jsonschema.validate(item, {**schema("drift"), "$ref": "#/definitions/difference"})
+    assert (told["adds"], told["annotates"]) == ([{"kind": "ConfigMap", "count": 1}], 2)
+    assert sync.is_refused
+    assert not a_sync(changes=CHANGED).is_refused
+
+
+def test_json_says_nothing_of_a_sync_of_policies_with_errors() -> None:
+    body = json.loads(import_findings(replace(MADE, first_sync=None), "json", Theme()))
+    jsonschema.validate(body, schema("import"))
+    assert body["first_sync"] is None
 
 
 def test_nodes_that_are_not_there_are_no_change_of_a_sync() -> None:

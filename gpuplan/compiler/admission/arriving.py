@@ -11,7 +11,7 @@ from gpuplan.compiler.catalog.frameworks import frameworks
 from gpuplan.compiler.manifests import parse_quantity, quantity
 from gpuplan.compiler.planning.grants import GRACE_SECONDS
 from gpuplan.compiler.planning.kueue import ADMISSION_GATE, frameworks as known_to
-from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Tenant
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, OWN_CLASSES, QUEUE_LABEL
 from gpuplan.compiler.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 
@@ -48,8 +48,10 @@ _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
 """The owners of pods by the kind of work, beside what Kueue's table says of kinds that make others."""
 
 
-def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arrival]:
+def arrivals(plan: Plan, body: Body, values: Mapping[str, int], tenant: Tenant | None = None) -> Iterator[Arrival]:
     """Yield an object itself, and a pod of each of its templates. ``values`` are those of further priority classes.
+
+    Kueue starts what a ``tenant`` has made in pools of that tenant.
 
     What has a `spec` with containers is taken for a template, in kinds of anybody. Pods that the API server itself
     refuses do not arrive at policies.
@@ -64,7 +66,7 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
     yield Arrival(body, ())
     owner = _owner(body.get("apiVersion", ""), kind)
     for route, template in templates(body):
-        pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
+        pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes, tenant)
         if all(map(_is_valid, sequence(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
             yield from _pod_groups(plan, body, route, pod)
@@ -81,7 +83,7 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
             continue
         marks = {field: {**_map(own.get(field)), **_map(part.get(field))} for field in _MARKS}
         spec = {key: value for key, value in part.items() if key not in _OF_COMPONENTS}
-        pod = _pod(plan, {"apiVersion": "v1", "kind": "Pod", "metadata": marks, "spec": spec}, owner, classes)
+        pod = _pod(plan, {"apiVersion": "v1", "kind": "Pod", "metadata": marks, "spec": spec}, owner, classes, tenant)
         if all(map(_is_valid, sequence(pod["spec"].get("containers")))):
             yield Arrival(pod, ("spec", name), is_flat=True)
 
@@ -127,7 +129,9 @@ def _items(part: object) -> Iterable[tuple[str | int, object]]:
 # --- Pods ------------------------------------------------------------------------------------------------------------
 
 
-def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping[str, int]) -> Body:
+def _pod(
+    plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping[str, int], tenant: Tenant | None = None
+) -> Body:
     """Return a pod with the API server's defaults, and what webhooks and admission plugins add before policies look."""
     metadata, spec = _map(body.get("metadata")), _map(body.get("spec"))
     if owner is not None:
@@ -142,7 +146,24 @@ def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping
     held = {(framework.api, framework.kind) for framework in known_to(plan.cluster) if framework.owns_pods}
     if plan.scheduler.suspends_jobs and owner not in held:
         spec["schedulingGates"] = [*sequence(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
+    elif plan.scheduler.suspends_jobs and tenant is not None:
+        spec["nodeSelector"] = _selector_of_flavor(spec, tenant)
     return {**body, "metadata": metadata, "spec": spec}
+
+
+def _selector_of_flavor(spec: Body, tenant: Tenant) -> Body:
+    """Return a pod's node selector once Kueue has started its owner, in the first pool that has what it asks for.
+
+    Kueue writes the labels of the flavor into the owner's template, those of a pool of gpuplan among them
+    (`FromAssignment` in `pkg/podset/podset.go`).
+    """
+    selector = _map(spec.get("nodeSelector"))
+    if POOL_LABEL in selector or POOL_LABEL in str(spec.get("affinity")):
+        return selector
+    limits = (_map(_map(_map(item).get("resources")).get("limits")) for item in sequence(spec.get("containers")))
+    asked = {resource for found in limits for resource in found}
+    pool = next((quota.pool.name for quota in tenant.quotas if quota.unit.resource in asked), None)
+    return selector if pool is None else {**selector, POOL_LABEL: pool}
 
 
 def _priority(plan: Plan, spec: Body, classes: Mapping[str, int]) -> Body:
@@ -228,9 +249,16 @@ def blamed(body: Body, is_refused: Callable[[Body], object]) -> list[Route]:
 
     It is the empty route if something is missing.
     """
+    spec = _map(body.get("spec"))
+    none: Body = {**spec, "containers": [], "initContainers": []}
+    each = [
+        (field, index, {**body, "spec": {**none, field: [container]}})
+        for field in _CONTAINERS
+        for index, container in enumerate(sequence(spec.get(field)))
+    ]
     routes = [
         (*_CONTAINERS[field], index, *route[3:])
-        for field, index, alone in _with_one_container(body)
+        for field, index, alone in each
         if is_refused(alone) and _smallest(alone, is_refused)[:2] == _CONTAINERS[field]
         for route in _narrowed(alone, _smallest(alone, is_refused), is_refused)
     ]
@@ -248,14 +276,6 @@ def _narrowed(body: Body, route: Route, is_refused: Callable[[Body], object]) ->
 
 
 _CONTAINERS: Final[Mapping[str, Route]] = {name: ("spec", name) for name in ("containers", "initContainers")}
-
-
-def _with_one_container(body: Body) -> Iterator[tuple[str, int, Body]]:
-    spec = _map(body.get("spec"))
-    none: Body = {**spec, "containers": [], "initContainers": []}
-    for field in _CONTAINERS:
-        for index, container in enumerate(sequence(spec.get(field))):
-            yield field, index, {**body, "spec": {**none, field: [container]}}
 
 
 def _smallest(body: Body, is_refused: Callable[[Body], object]) -> Route:

@@ -45,7 +45,7 @@ def refused(
     granted = {**parameters(tenant, namespace, plan.scheduler), **further}
     held = [policy for policy in policies if holds_for(policy.name, tenant)]
     stopped: set[Route] = set()
-    for arrival in arrivals(plan, body, classes):
+    for arrival in arrivals(plan, body, classes, tenant):
         concerned = [policy for policy in held if policy.rules and concerns(policy, arrival.body)]
         if not concerned or (arrival.sources and arrival.route in stopped):
             continue  # nothing is made of a pod that is refused

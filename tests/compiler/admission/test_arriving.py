@@ -99,6 +99,28 @@ def test_kueue_holds_back_the_owners_that_it_is_told_of(kind: str, version: str,
     assert "schedulingGates" not in pod["spec"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "version", "selector", "sent"),
+    [
+        ("Job", "batch/v1", {}, "whole"),
+        ("Job", "batch/v1", {"zone": "a"}, "whole"),
+        ("Job", "batch/v1", {"gpuplan.dev/pool": "split"}, "split"),
+        ("Deployment", "apps/v1", {}, None),
+        ("Job", "example.com/v1", {}, None),
+    ],
+)
+def test_kueue_sends_what_it_starts_to_a_pool_of_its_queue(
+    kind: str, version: str, selector: Body, sent: str | None
+) -> None:
+    plan = platform("kueue")
+    [tenant] = [found for found in plan.tenants if found.name == "research"]
+    spec = {"template": template({**SPEC, "nodeSelector": selector})}
+    _, pod = arrivals(plan, {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}, {}, tenant)
+
+    assert pod.body["spec"]["nodeSelector"].get("gpuplan.dev/pool") == sent
+    assert selector.items() <= pod.body["spec"]["nodeSelector"].items()
+
+
 def test_kai_makes_a_group_of_a_pod_with_the_labels_of_its_owner_first() -> None:
     label = "kai.scheduler/queue"
     pod = {"metadata": {"labels": {label: "of-pod"}}, "spec": {**SPEC, "schedulerName": "kai-scheduler"}}

@@ -198,7 +198,7 @@ def _is_valid(container: object) -> bool:
 
 
 def _canonical(amount: object) -> object:
-    parsed = parse_quantity(str(amount)) if isinstance(amount, str | int | float) else None
+    parsed = parse_quantity(str(amount))
     return amount if parsed is None else quantity(int(parsed) if parsed == int(parsed) else parsed)
 
 

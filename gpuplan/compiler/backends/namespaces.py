@@ -7,13 +7,14 @@ live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY
 from gpuplan.compiler.backends.base import text_of
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Manifest, admission_binding, quantity
 from gpuplan.compiler.manifests.bodies import given, new_object
@@ -213,10 +214,8 @@ def _keys(unit: Unit) -> tuple[str, ...]:
 
 
 def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
-    found: dict[str, set[Account]] = {}
-    for member in tenant.spec.members:
-        found.setdefault(role_of(member), set()).add(account_of(member))
-    return {role: sorted(found[role]) for role in sorted(found)}
+    found = grouped((role_of(member), account_of(member)) for member in tenant.spec.members)
+    return {role: sorted({*found[role]}) for role in sorted(found)}
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -257,10 +256,7 @@ class _Traces(NamedTuple):
             yield ("spec", "hard", f"requests.{resource}"), copied(*places) if len(places) == 1 else ()
         for key, links in _offered(self.plan).items():
             yield ("spec", "hard", key), links
-        by_key: dict[str, list[Quota]] = {}
-        for quota in self.tenant.quotas:
-            for key in _keys(quota.unit):
-                by_key.setdefault(key, []).append(quota)
+        by_key = grouped((key, quota) for quota in self.tenant.quotas for key in _keys(quota.unit))
         for key, quotas in by_key.items():
             caps = tuple(link for quota in quotas for link in self._cap_of(quota))
             asked = (link for quota in quotas for link in sources.asked_by(self.plan, quota))
@@ -366,14 +362,12 @@ class _Traces(NamedTuple):
             asked = (link for quota in quotas for link in (*sources.asked_by(self.plan, quota), *self._most_of(quota)))
             yield ("data", "grants", index), (*links, *asked)
 
-    def _listed(self, key: Callable[[Quota], _T], written: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
+    def _listed(self, key: Callable[[Quota], _T], written: Collection[_T]) -> Iterator[tuple[Sequence[Quota], Links]]:
         """Yield the quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.
 
         Where several quotas are of one line, none alone decides that it is there.
         """
-        groups: dict[_T, list[Quota]] = {}
-        for quota in sorted(self.tenant.quotas, key=_granted):
-            groups.setdefault(key(quota), []).append(quota)
+        groups = grouped((key(quota), quota) for quota in sorted(self.tenant.quotas, key=_granted))
         places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", sources.name_of(quota.pool))]
         before: list[Origin] = places if len(self.tenant.quotas) > 1 else []
         for line, quotas in groups.items():

@@ -131,7 +131,7 @@ def _boards(gpu: Gpu) -> Iterator[dict[str, Any]]:
         yield {"feature": "pci.device", "matchExpressions": {**expressions, **asked}}
 
 
-_OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
+OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 
 def _digits(device: str) -> str:
@@ -326,7 +326,7 @@ class _Traces(NamedTuple):
         yield ("matchAny",), boards
         if matches or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
             yield ("matchFeatures", len(_names(part.nodes))), boards[: len(asked) + 1]
-        yield from ((("matchFeatures", ANY, "matchExpressions", name), boards) for name in _OF_BOARDS)
+        yield from ((("matchFeatures", ANY, "matchExpressions", name), boards) for name in OF_BOARDS)
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
         if part.nodes.names:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH, has_few_aliases, is_deep
 from gpuplan.compiler.base.diagnostics import Path
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Part = TypeVar("_Part")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Part]]) -> dict[_Key, tuple[_Part, ...]]:
+    """Return the second parts of pairs by the first ones, both in their order."""
+    found: dict[_Key, list[_Part]] = {}
+    for key, part in pairs:
+        found.setdefault(key, []).append(part)
+    return {key: tuple(parts) for key, parts in found.items()}
 
 
 def mapping(value: object) -> Mapping[str, object]:
@@ -33,8 +44,8 @@ def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
     return mapping(value_at(body, route))
 
 
-def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
-    """Yield the parts of a body that have one of some keys, such as pods' specs, with their routes.
+def parts(body: object) -> Iterator[tuple[Path, object]]:
+    """Yield a body and all that is in it, with their routes.
 
     An alias may have a part stand in many places, in itself as well: each is found once.
     """
@@ -42,13 +53,20 @@ def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, ob
     left: list[tuple[Path, object]] = [((), body)]
     while left:
         route, part = left.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
+        if isinstance(part, list | Mapping):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            items = enumerate(part) if isinstance(part, list) else mapping(part).items()
+            left += reversed([((*route, key), value) for key, value in items])
+        yield route, part
+
+
+def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
+    """Yield the parts of a body that have one of some keys, such as pods' specs, with their routes."""
+    for route, part in parts(body):
         if isinstance(part, Mapping) and not part.keys().isdisjoint(keys):
             yield route, mapping(part)
-        items = enumerate(part) if isinstance(part, list) else mapping(part).items()
-        left += reversed([((*route, key), value) for key, value in items if isinstance(value, list | Mapping)])
 
 
 MAX_TEXT: Final = 3 * 2**19

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.catalog.loading import Catalog, find_board, load
-from gpuplan.compiler.catalog.models import Engines, Gpu, LegacyName, PciDevice, Placement, Product, Profile, Source
-from gpuplan.compiler.catalog.names import ProfileName, parse_profile, resource_suffix
-
-__all__ = [
-    "Catalog",
-    "Engines",
-    "Gpu",
-    "LegacyName",
-    "PciDevice",
-    "Placement",
-    "Product",
-    "Profile",
-    "ProfileName",
-    "Source",
-    "find_board",
-    "load",
-    "parse_profile",
-    "resource_suffix",
-]
+from gpuplan.compiler.catalog.loading import Catalog as Catalog, find_board as find_board, load as load
+from gpuplan.compiler.catalog.models import (
+    Engines as Engines,
+    Gpu as Gpu,
+    PciDevice as PciDevice,
+    Placement as Placement,
+    Product as Product,
+    Profile as Profile,
+    Source as Source,
+)
+from gpuplan.compiler.catalog.names import parse_profile as parse_profile, resource_suffix as resource_suffix

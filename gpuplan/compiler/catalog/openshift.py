@@ -7,6 +7,12 @@ from typing import Final
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.operators import Toleration, Version, parse_version
 
+CONSOLE_NAMESPACE: Final = "openshift-config-managed"
+"""The console shows dashboards of this namespace alone."""
+OF_CONSOLE: Final = "console.openshift.io/"
+"""The begin of the labels that it asks dashboards for."""
+DASHBOARD_LABEL: Final = f"{OF_CONSOLE}dashboard"
+
 NFD_NAMESPACE: Final = "openshift-nfd"
 """Where the operator is meant to be: its bundle's `operatorframework.io/suggested-namespace`."""
 

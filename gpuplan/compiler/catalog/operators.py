@@ -14,6 +14,12 @@ from gpuplan.compiler.catalog.loading import facts, frozen
 
 OPERATORS_CHART: Final = "gpu-operator"
 """The chart of the GPU Operator, and what its release is called."""
+OPERATORS_PACKAGE: Final = "gpu-operator-certified"
+"""The GPU Operator in the catalogs of OLM."""
+NFD_CHART: Final = "node-feature-discovery"
+"""The chart of Node Feature Discovery that the operator's chart brings along, under this name in its values."""
+CHARTS_POLICY: Final = "cluster-policy"
+"""The chart's name of its ClusterPolicy, whatever the values say."""
 
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""

@@ -7,6 +7,7 @@ from itertools import islice
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import SHOWN, count, listing
 from gpuplan.compiler.checks.caps import each_quota
@@ -34,7 +35,7 @@ from gpuplan.compiler.planning.pods import (
     requests_of,
 )
 from gpuplan.compiler.planning.preemption import standing_together
-from gpuplan.compiler.planning.tree import NestedQuota, Tree
+from gpuplan.compiler.planning.tree import Tree
 
 _NOBODY = Tree(())
 
@@ -235,11 +236,10 @@ def compute_over_capacity(plan: Plan) -> Iterator[Finding]:
     pool, and no numbers in its quotas, CPU and memory always fit where the units do.
     """
     for counted in OF_NODES:
-        held: dict[str, list[tuple[Tenant, Quota]]] = {}
-        for tenant, quota in plan.compute_trees.get(counted, _NOBODY).outermost:
-            held.setdefault(quota.pool.name, []).append((tenant, quota))
+        outermost = plan.compute_trees.get(counted, _NOBODY).outermost
+        held = grouped((quota.pool.name, (tenant, quota)) for tenant, quota in outermost)
         for pool in plan.pools:
-            yield from _over_capacity(pool, counted, held.get(pool.name, []))
+            yield from _over_capacity(pool, counted, held.get(pool.name, ()))
 
 
 def _over_capacity(pool: Pool, counted: Counted, held: Sequence[tuple[Tenant, Quota]]) -> Iterator[Finding]:
@@ -282,10 +282,7 @@ def compute_over_parent(plan: Plan) -> Iterator[Finding]:
     Raise the parent's guarantee, or lower those of the children.
     """
     for counted, tree in plan.compute_trees.items():
-        nested: dict[tuple[str, Origin], list[NestedQuota]] = {}
-        for part in tree.nested_quotas:
-            nested.setdefault((part.holder.name, part.whole.at), []).append(part)
-        for parts in nested.values():
+        for parts in grouped(((part.holder.name, part.whole.at), part) for part in tree.nested_quotas).values():
             parent, whole, amounts = parts[0].holder, parts[0].whole, [int(part.quota.guaranteed) for part in parts]
             if sum(amounts) <= int(whole.guaranteed):
                 continue

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import mapping, sequence, value_at
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog import operators
-from gpuplan.compiler.catalog.operators import Keys, parse_version
+from gpuplan.compiler.catalog.operators import NFD_CHART, Keys, parse_version
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, closed_variables
@@ -42,7 +42,7 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     if operator.spec.install is not Install.HELM or not operator.spec.values:
         return
     for route, finding in unread_values(operator.spec.values, operator.version):
-        if route[0] != _NFD_CHART or operator.spec.nfd:  # else GPU604
+        if route[0] != NFD_CHART or operator.spec.nfd:  # else GPU604
             yield finding((operator.at / "values" / route).key)
 
 
@@ -88,7 +88,7 @@ def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator
 
 def _elsewhere(key: str, keys: Keys) -> str:
     """Return where else the chart itself has a key of this name, if it is in few places."""
-    places = [".".join(route) for route in _routes(keys, ()) if route[-1] == key and route[0] != _NFD_CHART]
+    places = [".".join(route) for route in _routes(keys, ()) if route[-1] == key and route[0] != NFD_CHART]
     return f"write {' or '.join(f'`{place}`' for place in places)}" if 0 < len(places) <= 3 else ""
 
 
@@ -161,7 +161,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
     if uses_claims(plan):
         decided[("devicePlugin", "enabled")] = (False,)
     if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
-        decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
+        decided[(NFD_CHART, "master", "config", "enableTaints")] = (True,)
     if monitoring:
         decided |= {
             ("dcgmExporter", "enabled"): (True,),
@@ -206,17 +206,15 @@ def unused_helm_values(plan: Plan) -> Iterator[Finding]:
             label="nothing reads these",
             help="remove them, or patch the ClusterPolicy in a hand-written kustomize Component",
         )
-    elif not operator.spec.nfd and operator.spec.values.get(_NFD_CHART):
+    elif not operator.spec.nfd and operator.spec.values.get(NFD_CHART):
         yield Finding(
-            (operator.at / "values" / _NFD_CHART).key,
-            f"Helm values of `{_NFD_CHART}` have no effect with `nfd: false`",
+            (operator.at / "values" / NFD_CHART).key,
+            f"Helm values of `{NFD_CHART}` have no effect with `nfd: false`",
             label="nothing reads these",
             related=(Label(operator.at / "nfd", "the chart brings no NFD"),),
             help="remove them, and configure the NFD that the cluster has",
         )
 
-
-_NFD_CHART = "node-feature-discovery"
 
 # --- Components that the plan needs ------------------------------------------------------------------------------
 

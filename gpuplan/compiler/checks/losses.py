@@ -8,6 +8,7 @@ from functools import partial
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog.schedulers import Support
@@ -309,10 +310,7 @@ def _lending_bound(tenant: Tenant, quota: Quota) -> Iterator[Use]:
 
 def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Iterator[Use]:
     """Yield pools with several units, or those of which a ResourceQuota allows more than is guaranteed."""
-    by_pool: dict[str, list[Quota]] = {}
-    for quota in tenant.quotas:
-        by_pool.setdefault(quota.pool.name, []).append(quota)
-    for pool, quotas in by_pool.items():
+    for pool, quotas in grouped((quota.pool.name, quota) for quota in tenant.quotas).items():
         names = [quota.unit.name for quota in quotas]
         if len(set(names)) > 1 and (
             not with_surplus or not tenant.has_work or any(quota.may_borrow for quota in quotas)
@@ -379,11 +377,9 @@ def _evictions_across_tenants(plan: Plan) -> Iterator[Use]:
     for eviction in evictions(plan) if keys else ():
         is_contended = eviction.counted is None or Condition.POOL_FULL in eviction.when
         if (eviction.pool, eviction.unit) in keys and is_contended and eviction.mechanism.is_across_tenants:
-            users: dict[str | None, set[str]] = {}
-            for party in eviction.evictors:
-                users.setdefault(party.priority_class, set()).add(party.tenant)
+            users = grouped((party.priority_class, party.tenant) for party in eviction.evictors)
             for name, tenants in users.items():
-                others = {party.tenant for party in eviction.victims if tenants - {party.tenant}}
+                others = {party.tenant for party in eviction.victims if {*tenants} - {party.tenant}}
                 victims.setdefault(name or "", set()).update(others)
     for found in plan.priority_classes:
         if names := victims.get(found.name):
@@ -419,15 +415,13 @@ def _evictable_in_queues(plan: Plan) -> Iterator[Use]:
             yield Use(at, f"pods of `{found.name}` give back what {listing(lent[found.name])} borrowed")
 
 
-def calm_evictors(plan: Plan) -> Iterator[tuple[Tenant, PriorityClass, list[str]]]:
+def calm_evictors(plan: Plan) -> Iterator[tuple[Tenant, PriorityClass, Sequence[str]]]:
     """Yield each tenant's classes that are to evict nobody, and do, with the names of those whose pods go."""
     for tenant in plan.tenants:
-        below: dict[str, list[str]] = {}
         is_asked = any(not found.spec.preempts for found in tenant.priority_classes)
         may_run = is_asked and any(cap != 0 for quota in tenant.quotas for cap in quota.caps.values())
-        for higher, lower in pairs_within(plan.scheduler, tenant) if may_run else ():
-            if not higher.spec.preempts:
-                below.setdefault(higher.name, []).append(lower.name)
+        pairs = pairs_within(plan.scheduler, tenant) if may_run else ()
+        below = grouped((higher.name, lower.name) for higher, lower in pairs if not higher.spec.preempts)
         yield from ((tenant, found, below[found.name]) for found in tenant.priority_classes if found.name in below)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import DriverDefect, DriverEffect, driver_defects
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import gpu_numbers, repeats
+from gpuplan.compiler.checks.wording import gpu_numbers, in_flow, repeats
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.gpu_operator import stated_driver
 from gpuplan.compiler.planning.layouts import is_divided_alike
@@ -105,12 +106,9 @@ def positive(entry: LayoutEntry) -> dict[str, int]:
 
 def nearest_that_fit(gpu: Gpu, entry: LayoutEntry) -> str:
     """Return what to type instead of instances that do not fit together."""
-    return f"nearest that fit: {' or '.join(_spell(layout) for layout in nearest_layouts(gpu, positive(entry)))}"
-
-
-def _spell(instances: Mapping[str, int]) -> str:
-    """Return instances as people type them: `` `{3g.40gb: 1, 2g.20gb: 2}` ``."""
-    return f"`{{{', '.join(f'{name}: {count}' for name, count in instances.items())}}}`"
+    return (
+        f"nearest that fit: {' or '.join(f'`{in_flow(layout)}`' for layout in nearest_layouts(gpu, positive(entry)))}"
+    )
 
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -190,7 +188,7 @@ def layout_of_another_gpu(plan: Plan) -> Iterator[Finding]:
         if made_for is not pool.gpu and pool.gpu.profiles and made_for.supports_mig:
             others = [other.name for other in plan.layouts if other.gpu is pool.gpu]
             nearest = [
-                _spell(near)
+                f"`{in_flow(near)}`"
                 for entry in mig.layout.entries
                 for near in (nearest_layouts(pool.gpu, positive(entry), 1) if not others else ())
             ]
@@ -363,9 +361,7 @@ def gpu_index_out_of_range(plan: Plan) -> Iterator[Finding]:
     """
     for use, entry in _entries(plan):
         # One finding for all indexes that the same pools lack: the more pools, the larger the index.
-        lacking: dict[int, list[int]] = {}
-        for index in sorted(set(entry.gpus or ())):
-            lacking.setdefault(len(_short(use, index)), []).append(index)
+        lacking = grouped((len(_short(use, index)), index) for index in sorted(set(entry.gpus or ())))
         for indexes in (indexes for how_many, indexes in lacking.items() if how_many):
             short = _short(use, indexes[0])
             yield Finding(

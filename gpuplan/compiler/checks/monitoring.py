@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpuplan.compiler.base.diagnostics import Finding, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.compiler.catalog.openshift import CONSOLE_NAMESPACE, DASHBOARD_LABEL, OF_CONSOLE
 from gpuplan.compiler.checks.node_labels import label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
@@ -173,11 +174,6 @@ def rules_outside_cluster_monitoring(plan: Plan) -> Iterator[Finding]:
         )
 
 
-_CONSOLE = "console.openshift.io/"
-_DASHBOARD = f"{_CONSOLE}dashboard"
-_NAMESPACE = "openshift-config-managed"
-
-
 @check("GPU675", "dashboard-nobody-looks-for", Severity.WARNING)
 def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
     """The policy's own namespace or labels put the dashboard where OpenShift's console does not look.
@@ -193,7 +189,7 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
     label that its sidecar looks for, and the namespace.
     """
     monitoring = plan.cluster.monitoring
-    if monitoring is None or not any(label.startswith(_CONSOLE) for label in monitoring.dashboards.labels):
+    if monitoring is None or not any(label.startswith(OF_CONSOLE) for label in monitoring.dashboards.labels):
         return
     dashboards, is_openshift = monitoring.dashboards, plan.cluster.spec.platform is Platform.OPENSHIFT
     if not is_openshift:
@@ -203,19 +199,19 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
             label=f"platform is `{plan.cluster.spec.platform}`",
             help='write the label that Grafana\'s sidecar looks for: `grafana_dashboard: "1"`',
         )
-    elif dashboards.labels.get(_DASHBOARD) != "true":
+    elif dashboards.labels.get(DASHBOARD_LABEL) != "true":
         yield Finding(
             dashboards.at / "labels",
-            f"the console does not show a dashboard without the label `{_DASHBOARD}`",
+            f"the console does not show a dashboard without the label `{DASHBOARD_LABEL}`",
             label="not what the console looks for",
-            help=f'add `{_DASHBOARD}: "true"`',
+            help=f'add `{DASHBOARD_LABEL}: "true"`',
         )
-    if is_openshift and dashboards.namespace != _NAMESPACE:
+    if is_openshift and dashboards.namespace != CONSOLE_NAMESPACE:
         yield Finding(
             dashboards.at / "namespace",
             f"the console does not show a dashboard in namespace `{dashboards.namespace}`",
             label="not where the console looks",
-            help=f"leave it out, or write `namespace: {_NAMESPACE}`",
+            help=f"leave it out, or write `namespace: {CONSOLE_NAMESPACE}`",
         )
 
 

@@ -10,7 +10,7 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import repeats
 from gpuplan.compiler.planning.discovered import DISCOVERED_LABELS, PAUSING_LABELS
-from gpuplan.compiler.planning.node_patterns import LONGEST_NAME
+from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,

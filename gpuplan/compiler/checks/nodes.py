@@ -14,15 +14,8 @@ from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.checks.node_labels import label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import repeats
-from gpuplan.compiler.planning.node_patterns import (
-    LONGEST_NAME,
-    NodePattern,
-    Unreadable,
-    count_names,
-    find_common_name,
-    find_name,
-    parse,
-)
+from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME, Unreadable
+from gpuplan.compiler.planning.node_patterns import NodePattern, count_names, find_common_name, find_name, parse
 from gpuplan.compiler.planning.node_pools import find_names
 from gpuplan.compiler.planning.plan import Nodes, Plan, Pool, RetainedNodes, with_places
 from gpuplan.compiler.policy.models import NodeLabels

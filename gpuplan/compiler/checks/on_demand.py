@@ -10,7 +10,7 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.catalog.schedulers import Support
 from gpuplan.compiler.checks.losses import losses
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import severity_of_loss
+from gpuplan.compiler.checks.wording import in_flow, severity_of_loss
 from gpuplan.compiler.planning.dra import (
     Promise,
     broken_promises,
@@ -330,5 +330,4 @@ def _proof(promise: Promise) -> str:
 def _or_static(instances: Mapping[str, int]) -> str:
     if not instances:
         return ", or use `mig` with a layout"
-    listed = ", ".join(f"{name}: {number}" for name, number in instances.items())
-    return f", or write `mig: {{instances: {{{listed}}}}}`"
+    return f", or write `mig: {{instances: {in_flow(instances)}}}`"

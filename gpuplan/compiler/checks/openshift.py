@@ -6,8 +6,15 @@ from collections.abc import Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import mapping, text, value_at
-from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, UPSTREAM_RULES, nfd_operator
-from gpuplan.compiler.catalog.operators import is_tolerated
+from gpuplan.compiler.catalog.openshift import (
+    CONSOLE_NAMESPACE,
+    DASHBOARD_LABEL,
+    NFD_NAMESPACE,
+    NFD_OPERATOR_TOLERATIONS,
+    UPSTREAM_RULES,
+    nfd_operator,
+)
+from gpuplan.compiler.catalog.operators import OPERATORS_PACKAGE, is_tolerated
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.gpu_operator import has_openshifts_nfd, rules_group, writes_nfd
 from gpuplan.compiler.planning.hand_files import read
@@ -15,8 +22,6 @@ from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.policy.models import Install, NodeLabels, Platform
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
-
-_PACKAGE = "gpu-operator-certified"
 
 
 @check("GPU665", "driver-follows-olm", Severity.NOTE)
@@ -45,7 +50,9 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
     # A JSON patch does not say which Subscription it is for.
     patches = (patch for patch in read(plan).of_kind("Subscription", "") if patch.stage == Stage.GPU_OPERATOR)
     approvals = [
-        value_at(patch.body, ("spec", "installPlanApproval")) for patch in patches if patch.name in ("", _PACKAGE)
+        value_at(patch.body, ("spec", "installPlanApproval"))
+        for patch in patches
+        if patch.name in ("", OPERATORS_PACKAGE)
     ]
     if "Manual" not in approvals:
         yield Finding(
@@ -162,9 +169,6 @@ def rule_that_nobody_reads(plan: Plan) -> Iterator[Finding]:
 
 # --- The console -------------------------------------------------------------------------------------------------
 
-_DASHBOARD = "console.openshift.io/dashboard"
-_CONSOLE = "openshift-config-managed"
-
 
 @check("GPU669", "dashboard-out-of-sight", Severity.WARNING)
 def dashboard_out_of_sight(plan: Plan) -> Iterator[Finding]:
@@ -181,15 +185,15 @@ def dashboard_out_of_sight(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.spec.platform is not Platform.OPENSHIFT:
         return
     for found in read(plan).of_kind("ConfigMap"):
-        is_dashboard = text(mapping(found.metadata.get("labels")).get(_DASHBOARD)) == "true"
+        is_dashboard = text(mapping(found.metadata.get("labels")).get(DASHBOARD_LABEL)) == "true"
         namespace = text(found.metadata.get("namespace"))
-        if is_dashboard and not found.is_patch and namespace != _CONSOLE:
+        if is_dashboard and not found.is_patch and namespace != CONSOLE_NAMESPACE:
             where = ("metadata", "namespace") if namespace else ("metadata", "name")
             yield Finding(
                 found.place(*where),
                 f"the console does not show {found.title} in namespace `{namespace}`"
                 if namespace
-                else f"{found.title} has no namespace, and the console shows those of `{_CONSOLE}`",
+                else f"{found.title} has no namespace, and the console shows those of `{CONSOLE_NAMESPACE}`",
                 label="not where the console looks",
-                help=f"write `namespace: {_CONSOLE}`",
+                help=f"write `namespace: {CONSOLE_NAMESPACE}`",
             )

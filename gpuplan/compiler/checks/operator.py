@@ -8,6 +8,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import parse_profile
 from gpuplan.compiler.catalog.operators import (
+    CHARTS_POLICY,
     OPERAND_TOLERATIONS,
     DriverEffect,
     default_driver,
@@ -154,9 +155,6 @@ def install_does_not_fit_platform(plan: Plan) -> Iterator[Finding]:
         )
 
 
-_CHART_NAME = "cluster-policy"
-
-
 @check("GPU617", "cluster-policy-renamed")
 def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
     """A name is given to a ClusterPolicy that the Helm chart names itself.
@@ -169,12 +167,12 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
     Remove `clusterPolicy`. It is for `install: olm` and `external`.
     """
     operator = plan.cluster.gpu_operator
-    defaults = (_CHART_NAME, *(("gpu-cluster-policy",) if plan.cluster.spec.platform is Platform.OPENSHIFT else ()))
+    defaults = (CHARTS_POLICY, *(("gpu-cluster-policy",) if plan.cluster.spec.platform is Platform.OPENSHIFT else ()))
     if operator.spec.install is Install.HELM and operator.cluster_policy not in defaults:
         yield Finding(
             operator.at / "clusterPolicy",
             f"the Helm chart does not name its ClusterPolicy `{operator.cluster_policy}`",
-            label=f"it is `{_CHART_NAME}`",
+            label=f"it is `{CHARTS_POLICY}`",
             help="remove `clusterPolicy`",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog.schedulers import Support
 from gpuplan.compiler.checks.registry import check
@@ -204,10 +205,7 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
     """
     if plan.broken.pools:
         return
-    serving: dict[str, list[Pool]] = {}
-    for pool in plan.pools:
-        for kind in pool.spec.workload_types:
-            serving.setdefault(kind, []).append(pool)
+    serving = grouped((kind, pool) for pool in plan.pools for kind in pool.spec.workload_types)
     for tenant in plan.tenants:
         used = {quota.pool.name: quota.pool for above in plan.tree.path(tenant) for quota in above.quotas}
         if any(not pool.spec.workload_types for pool in (used.values() if used else plan.pools)):

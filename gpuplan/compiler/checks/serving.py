@@ -23,12 +23,6 @@ from gpuplan.compiler.planning.serving import (
 )
 from gpuplan.compiler.policy.models import Api, AutoscalerKind, Autoscaling, Inference, Probe, ServiceType
 
-
-def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
-    works = ((workload, workload.work) for workload in plan.workloads)
-    return ((workload, work) for workload, work in works if isinstance(work, Inference))
-
-
 # --- Ports and probes ----------------------------------------------------------------------------------------------
 
 
@@ -49,7 +43,7 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Correct one of the two. A service without a port may be asked by a command.
     """
-    for workload, work in _services(plan):
+    for workload, work in plan.work_of(Inference):
         yield from _without_port(workload, work)
         yield from _ports(workload, work)
         yield from _probes(workload, work)
@@ -185,7 +179,7 @@ def node_port_not_free(plan: Plan) -> Iterator[Finding]:
     Write another port, or leave `nodePort` out: then Kubernetes chooses one that is free.
     """
     asked: dict[int, list[tuple[Workload, Origin]]] = defaultdict(list)
-    for workload, work in _services(plan):
+    for workload, work in plan.work_of(Inference):
         number = work.service.node_port
         if number is None or work.service.type is ServiceType.CLUSTER_IP:
             continue
@@ -227,7 +221,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
     Write `cpu`. On shares and fractions let the number of pods follow requests: `requestsPerSecond`, or
     `waitingRequests`.
     """
-    for workload, work in _services(plan):
+    for workload, work in plan.work_of(Inference):
         scaling = work.autoscaling
         if scaling is None:
             continue
@@ -289,7 +283,7 @@ def autoscaler_not_possible(plan: Plan) -> Iterator[Finding]:
     Install KEDA, and write `apis: [ScaledObject]` and `prometheus: {url: http://...}` in the Cluster; or let the number
     of pods follow a metric of pods, from one pod on.
     """
-    for workload, work in _services(plan):
+    for workload, work in plan.work_of(Inference):
         scaling, name, at = work.autoscaling, workload.name, workload.work_at / "autoscaling"
         if scaling is None:
             continue
@@ -368,7 +362,7 @@ def never_wakes(plan: Plan) -> Iterator[Finding]:
     Follow what is there without pods, by a `query`: requests that a gateway counts, or the length of a queue. Somebody
     has to hold requests until a pod is ready: a queue does, and most gateways answer 503.
     """
-    for workload, work in _services(plan):
+    for workload, work in plan.work_of(Inference):
         scaling = work.autoscaling
         if scaling is None or scaling.min_replicas != 0:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate
@@ -31,6 +31,11 @@ def number(amount: Amount) -> str:
 def in_yaml(value: object) -> str:
     """Return a value as people write it: text without quotes, all else as in JSON and YAML."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def in_flow(items: Mapping[str, object]) -> str:
+    """Return a mapping as people type it in one line: `{3g.40gb: 1, 2g.20gb: 2}`."""
+    return f"{{{', '.join(f'{key}: {value}' for key, value in items.items())}}}"
 
 
 def add(amounts: Sequence[Amount]) -> Amount:
@@ -70,17 +75,17 @@ def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
     return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()
 
 
-def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
+def total_text(parts: Sequence[tuple[str, Amount]]) -> str:
     """Return the proof of a sum, the largest parts if there are many: `` `research` 12 + `training` 8 = 20 ``."""
     if len(parts) == 1:
         return f"`{parts[0][0]}` {number(parts[0][1])}"
     listed = list(parts)
-    if len(parts) > shown:
-        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:shown]
+    if len(parts) > SHOWN:
+        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:SHOWN]
     terms = [f"`{name}` {number(amount)}" for name, amount in listed]
-    if len(parts) > shown:
+    if len(parts) > SHOWN:
         rest = add([amount for _, amount in parts]) - add([amount for _, amount in listed])
-        terms.append(f"{len(parts) - shown} more {number(rest)}")
+        terms.append(f"{len(parts) - SHOWN} more {number(rest)}")
     return f"{' + '.join(terms)} = {number(add([amount for _, amount in parts]))}"
 
 

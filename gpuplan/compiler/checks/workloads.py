@@ -184,9 +184,8 @@ def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Name one of the tenant's namespaces, or the tenant that the namespace belongs to.
     """
-    owners = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     for workload in plan.workloads:
-        tenant, owner = workload.tenant, owners.get(workload.namespace)
+        tenant, owner = workload.tenant, plan.owners.get(workload.namespace)
         if workload.namespace not in tenant.spec.namespaces:
             yield Finding(
                 workload.at / "namespace",

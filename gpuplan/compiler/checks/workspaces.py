@@ -16,12 +16,6 @@ from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.workspaces import FILES, SEARCH_PATH, SETTINGS, WITHOUT_SETTINGS, overruling
 from gpuplan.compiler.policy.models import Workspace
 
-
-def _workspaces(plan: Plan) -> Iterator[tuple[Workload, Workspace]]:
-    works = ((workload, workload.work) for workload in plan.workloads)
-    return ((workload, work) for workload, work in works if isinstance(work, Workspace))
-
-
 # --- Time ----------------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +36,7 @@ def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     Leave one of the two out. Other settings of Jupyter go into `jupyter_config.json` of `config`, which it reads as
     well, with `--config`, too. Times that contradict each other are a warning, and so is what stands in a command line.
     """
-    for workload, work in _workspaces(plan):
+    for workload, work in plan.work_of(Workspace):
         if work.idle:
             yield from _unread(workload)
         for field, index, setting in overruling(workload) if work.idle and _is_jupyter(workload) else ():
@@ -135,7 +129,7 @@ def idle_time_that_nobody_keeps(plan: Plan) -> Iterator[Finding]:
     Write `runTime`, which ends any program, and look at the alert `GpuAllocatedIdle`. Where the image does start a
     Jupyter server, say so by its command: `command: [jupyter, lab]`.
     """
-    for workload, work in _workspaces(plan):
+    for workload, work in plan.work_of(Workspace):
         if work.idle and not _is_jupyter(workload):
             yield Finding(
                 workload.work_at / "idle",
@@ -157,7 +151,7 @@ def workspace_without_end(plan: Plan) -> Iterator[Finding]:
     Write `runTime`, or `idle` for a Jupyter server. The volume of `storage` stays, and whoever needs more time starts
     it again.
     """
-    for workload, work in _workspaces(plan):
+    for workload, work in plan.work_of(Workspace):
         if work.idle is None and work.run_time is None:
             yield Finding(
                 workload.work_at.key,
@@ -182,7 +176,7 @@ def workspace_may_be_evicted(plan: Plan) -> Iterator[Finding]:
     Give workspaces a class with `preemptible: false`, and the tenant a guarantee that holds them. Where they run on
     what nobody else uses, that is how it is meant: ignore the note.
     """
-    found = [(workload, named) for workload, _ in _workspaces(plan) if (named := workload.priority_class)]
+    found = [(workload, named) for workload, _ in plan.work_of(Workspace) if (named := workload.priority_class)]
     ways = evictions(plan) if found else ()
     for workload, named in found:
         party, places = Party(workload.tenant.name, named.name), {(p.name, u.name) for p, u in landings(plan, workload)}

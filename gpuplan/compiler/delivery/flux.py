@@ -10,7 +10,6 @@ or tenant, or with `flux` when the policy chooses another tool; what it leaves b
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import join, normpath
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
+from gpuplan.compiler.base.plain import grouped
+from gpuplan.compiler.catalog.operators import CHARTS_POLICY
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
@@ -147,7 +148,7 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
         expressions.append(_NVIDIA_DRIVER)
     if not has_chart(plan) and not plan.cluster.gpu_operator.is_merged_by_owner:
         return {**_WAITS, "healthCheckExprs": expressions}
-    name = _CLUSTER_POLICY if has_chart(plan) else plan.cluster.gpu_operator.cluster_policy
+    name = CHARTS_POLICY if has_chart(plan) else plan.cluster.gpu_operator.cluster_policy
     checked = [("nvidia.com/v1", "ClusterPolicy", name)]
     checked += [(_NVIDIA_DRIVER["apiVersion"], _NVIDIA_DRIVER["kind"], name) for name in drivers]
     return {
@@ -197,14 +198,12 @@ def _deletions(identities: Iterable[Identity]) -> list[dict[str, Any]]:
 
     It asks for a kind and a name in the patch itself, and does not look at them.
     """
-    kinds: defaultdict[str, set[str]] = defaultdict(set)
-    for identity in identities:
-        kinds[identity.group].add(identity.kind)
+    kinds = grouped((identity.group, identity.kind) for identity in identities)
     patch = "$patch: delete\napiVersion: v1\nkind: Any\nmetadata:\n  name: any\n"
     # An empty group would be any, so the core group is left to its kinds.
     groups = {group: {"group": group.replace(".", r"\.")} if group else {} for group in sorted(kinds)}
     return [
-        {"patch": patch, "target": {**target, "kind": "|".join(sorted(kinds[group]))}}
+        {"patch": patch, "target": {**target, "kind": "|".join(sorted({*kinds[group]}))}}
         for group, target in groups.items()
     ]
 
@@ -299,10 +298,7 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
 
 # --- The chart -------------------------------------------------------------------------------------------------------
 
-_CLUSTER_POLICY: Final = "cluster-policy"
-"""The chart's name of its ClusterPolicy, whatever the values say."""
-
-_POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": _CLUSTER_POLICY}}
+_POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": CHARTS_POLICY}}
 _TARGET: Final = {"group": "nvidia.com", "kind": "ClusterPolicy"}
 
 

@@ -6,10 +6,10 @@ server, so of two clusters with that address each has an Argo CD of its own.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.planning.plan import Plan
@@ -57,10 +57,7 @@ def indexes(tool: str, plans: Sequence[Plan]) -> Iterator[Index]:
 
 def group(plans: Sequence[Plan]) -> list[tuple[Plan, ...]]:
     """Return the clusters that each Argo CD syncs, those that it does not run in first."""
-    by_namespace: defaultdict[str, list[Plan]] = defaultdict(list)
-    for plan in plans:
-        if plan.cluster.argocd is not None:
-            by_namespace[plan.cluster.argocd.namespace].append(plan)
+    by_namespace = grouped((plan.cluster.argocd.namespace, plan) for plan in plans if plan.cluster.argocd is not None)
     groups: list[tuple[Plan, ...]] = []
     for same in by_namespace.values():
         # An Argo CD may sync its own cluster beside others, and no other's.

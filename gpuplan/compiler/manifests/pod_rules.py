@@ -73,12 +73,9 @@ def _one_of(*known: str) -> _Judge:
     return judge
 
 
-def _at_least(least: int) -> _Judge:
-    def judge(value: object) -> Iterator[Misfit]:
-        if isinstance(value, int) and value < least:
-            yield Misfit((), f"{value} is less than {least}", f"write {least} or more")
-
-    return judge
+def _count(value: object) -> Iterator[Misfit]:
+    if isinstance(value, int) and value < 1:
+        yield Misfit((), f"{value} is less than 1", "write 1 or more")
 
 
 def _grace(value: object) -> Iterator[Misfit]:
@@ -184,8 +181,8 @@ _RULES: Final[tuple[tuple[Path, _Judge], ...]] = (
     (("dnsPolicy",), _one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     (("serviceAccountName",), _subdomain),
     (("terminationGracePeriodSeconds",), _grace),
-    (("activeDeadlineSeconds",), _at_least(1)),
-    (("topologySpreadConstraints", "", "maxSkew"), _at_least(1)),
+    (("activeDeadlineSeconds",), _count),
+    (("topologySpreadConstraints", "", "maxSkew"), _count),
     (("topologySpreadConstraints", "", "whenUnsatisfiable"), _one_of("DoNotSchedule", "ScheduleAnyway")),
     (("volumes", "", "name"), _label),
     (("volumes", ""), _source),

@@ -37,7 +37,7 @@ _POWERS_OF_TEN: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 
 
 
 def parse_quantity(text: str) -> Decimal | None:
-    """The number that a quantity stands for, or None where it is none."""
+    """The number that a quantity stands for, or None where it is none: `str` of what is no number or text never is."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
         return None

@@ -7,6 +7,7 @@ on one node would each hand out the same GPUs.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Final
@@ -140,14 +141,9 @@ def _certain(
     pool: Pool, unit: Unit, used: Mapping[str, int], most: int, others: int = 0, gpus: int | None = None
 ) -> int:
     """Return the most of a unit that can be had beside what is in use, ``others`` of the same unit included."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _blockade(pool, unit, used, middle - 1 + others, gpus) is None:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return bisect_left(
+        range(most), 1, key=lambda before: _blockade(pool, unit, used, before + others, gpus) is not None
+    )
 
 
 def _blockade(

@@ -286,18 +286,18 @@ def sync_options(annotations: Mapping[str, object]) -> Mapping[str, str]:
 
 def is_zero(value: object) -> bool:
     """Whether a quantity is none of something."""
-    return isinstance(value, str | int | float) and parse_quantity(str(value)) == 0
+    return parse_quantity(str(value)) == 0
 
 
 # --- By the schemas of its kind ----
 
 
-_UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
+UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
 def found_in(part: Object, problem: Problem, how: str) -> Finding:
     """Return a problem with an object's schema as a finding at the written place."""
-    unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
+    unknown = UNKNOWN_FIELD.fullmatch(problem.message)
     at = part.place(*problem.path, *(unknown.groups() if unknown else ()))
     is_custom = bool(unknown) and not problem.source.startswith("Kubernetes ")
     return Finding(

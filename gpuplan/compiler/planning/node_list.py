@@ -9,7 +9,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, mappings, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.documents.listed import Wanted, find_objects
-from gpuplan.compiler.planning.node_patterns import LONGEST_NAME
+from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
 from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
 
 LIST_NODES: Final = "kubectl get nodes -o json"

@@ -29,17 +29,6 @@ from gpuplan.compiler.planning.node_pattern_syntax import (
 )
 from gpuplan.compiler.planning.plan import Nodes
 
-__all__ = [
-    "LONGEST_NAME",
-    "NodePattern",
-    "Unreadable",
-    "count_names",
-    "find_common_name",
-    "find_name",
-    "find_other_name",
-    "parse",
-]
-
 _ALNUM = characters(LETTERS + DIGITS)
 _HYPHEN = characters("-")
 _DOT = characters(".")

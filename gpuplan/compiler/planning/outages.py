@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import renaming
 from gpuplan.compiler.planning.dra import certain_units
@@ -78,9 +79,7 @@ def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
 
     For partitions on demand these are the certain numbers before and meanwhile.
     """
-    gone: dict[str, list[Away]] = {}
-    for away in aways:
-        gone.setdefault(away.pool.name, []).append(away)
+    gone = grouped((away.pool.name, away) for away in aways)
     totals = {total.key: total for total in plan.totals}
     for pool in plan.pools:
         if pool.name in gone and isinstance(pool.sharing, DynamicMig) and pool.rollout is None:

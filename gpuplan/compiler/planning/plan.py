@@ -1028,6 +1028,15 @@ class Plan(Value, eq=False):
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 
+    def work_of(self, kind: type[T]) -> Iterator[tuple[Workload, T]]:
+        """Return the workloads that do one kind of work, with what they say of it."""
+        return ((workload, workload.work) for workload in self.workloads if isinstance(workload.work, kind))
+
+    @cached_property
+    def owners(self) -> Mapping[str, Tenant]:
+        """The tenants by the namespaces that are listed for them."""
+        return {namespace: tenant for tenant in self.tenants for namespace in tenant.spec.namespaces}
+
     @property
     def parts(self) -> tuple[Pool, ...]:
         """The pools, those that a rollout divides in their parts: what is shared alike."""

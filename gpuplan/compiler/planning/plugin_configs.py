@@ -17,7 +17,7 @@ from gpuplan.compiler.planning.plan import Mig, Mps, Pool, Shares
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2
-_SHARED = ".shared"
+SHARED = ".shared"
 _DIGITS: Final = 7
 
 
@@ -67,7 +67,7 @@ def shared_resources(pool: Pool) -> dict[str, Shares]:
     if not isinstance(pool.sharing, Mig) or pool.sharing.spec.strategy is MigStrategy.SINGLE:
         return {GPU_RESOURCE: pool.shares.stated[0]}
     divided = ((unit.resource, pool.shares_of(unit)) for unit in pool.units)
-    return {resource.removesuffix(_SHARED): shares for resource, shares in divided if resource and shares}
+    return {resource.removesuffix(SHARED): shares for resource, shares in divided if resource and shares}
 
 
 # --- One file for several pools ----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def meaning_of(config: Mapping[str, Any], resources: Iterable[str]) -> dict[str,
     Two meanings that agree where they meet are those of one file, since the plugin skips resources that a node lacks.
     It shares no MIG devices by MPS (`README.md` of NVIDIA/k8s-device-plugin).
     """
-    found: dict[str, object] = {resource.removesuffix(_SHARED): 1 for resource in resources}
+    found: dict[str, object] = {resource.removesuffix(SHARED): 1 for resource in resources}
     flags = config.get("flags", {})
     if flags or any(resource.startswith(MIG_RESOURCES) for resource in found):
         found |= {"mps": False, **flags}

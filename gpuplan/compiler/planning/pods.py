@@ -171,7 +171,7 @@ def requests_of(workload: Workload, counted: Counted) -> tuple[Request, ...]:
         stated = []
         for kind in ("requests", "limits") if container.is_added else ():
             value = section(container.body, "resources", kind).get(counted.value)
-            quantity = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
+            quantity = exact_quantity(str(value))
             if quantity is not None and quantity >= 0:
                 at = container.at / "resources" / (kind, counted.value)
                 stated.append((at, amount_of(counted, str(value))))

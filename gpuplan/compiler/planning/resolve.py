@@ -15,6 +15,8 @@ from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Catalog, Gpu
+from gpuplan.compiler.catalog.openshift import CONSOLE_NAMESPACE, DASHBOARD_LABEL, OF_CONSOLE
+from gpuplan.compiler.catalog.operators import CHARTS_POLICY
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.context import Context
 from gpuplan.compiler.planning.gpus import resolve_gpu
@@ -37,7 +39,6 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     Prices,
     PriorityClass,
-    Quota,
     Retained,
     RetainedDevicePluginConfig,
     RetainedLayout,
@@ -47,7 +48,6 @@ from gpuplan.compiler.planning.plan import (
     Stage,
     Tenant,
     Total,
-    UnitKey,
     Workload,
 )
 from gpuplan.compiler.planning.pools import divisible_mib, resolve_pool
@@ -255,7 +255,7 @@ def _gpu_operator(at: Origin, spec: models.ClusterSpec) -> GpuOperator:
         spec=operator,
         version=f"v{operator.version.removeprefix('v')}",
         namespace=operator.namespace or ("nvidia-gpu-operator" if is_openshift else "gpu-operator"),
-        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else "cluster-policy"),
+        cluster_policy=operator.cluster_policy or ("gpu-cluster-policy" if is_openshift else CHARTS_POLICY),
     )
 
 
@@ -275,10 +275,9 @@ def _argocd(at: Origin, cluster: str, spec: models.ClusterSpec, approval: models
     )
 
 
-# OpenShift's console shows dashboards of this namespace with these labels; its Prometheus reads the rules of namespaces
-# that have the label `openshift.io/cluster-monitoring`, as the GPU Operator's has.
-_CONSOLE_NAMESPACE = "openshift-config-managed"
-_CONSOLE_LABELS = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
+# OpenShift's console shows dashboards with these labels; its Prometheus reads the rules of namespaces that have the
+# label `openshift.io/cluster-monitoring`, as the GPU Operator's has.
+_CONSOLE_LABELS = {DASHBOARD_LABEL: "true", f"{OF_CONSOLE}odc-dashboard": "true"}
 
 
 def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> Monitoring | None:
@@ -295,7 +294,7 @@ def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> 
         dashboards=Dashboards(
             at=at / "dashboards",
             spec=dashboards,
-            namespace=dashboards.namespace or (_CONSOLE_NAMESPACE if is_openshift else namespace),
+            namespace=dashboards.namespace or (CONSOLE_NAMESPACE if is_openshift else namespace),
             labels=labels if dashboards.labels is None else dashboards.labels,
         ),
     )
@@ -450,9 +449,7 @@ def _add_up(pools: Iterable[Pool], tenants: Sequence[Tenant]) -> tuple[Total, ..
     A tenant counts within the nearest ancestor that states a quota of its own for the unit: its guarantee is then a
     part of the ancestor's, and must not be counted again.
     """
-    counted: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
-    for tenant, quota in Tree(tenants).outermost:
-        counted.setdefault(quota.key, []).append((tenant, quota))
+    counted = Tree(tenants).outermost_by_unit
     totals = []
     for pool in pools:
         for unit in pool.units:

@@ -135,9 +135,9 @@ class Taking(NamedTuple):
 
 def routed(plan: Plan) -> Iterator[tuple[Workload, Inference, Route]]:
     """Yield the services with a route from outside."""
-    for workload in plan.workloads:
-        if isinstance(workload.work, Inference) and workload.work.route is not None and workload.work.port != "none":
-            yield workload, workload.work, workload.work.route
+    for workload, work in plan.work_of(Inference):
+        if work.route is not None and work.port != "none":
+            yield workload, work, work.route
 
 
 def takings(plan: Plan) -> Iterator[Taking]:

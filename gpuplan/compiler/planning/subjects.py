@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.plan import (
     Cluster,
@@ -63,7 +64,5 @@ RESOURCES: Final = every(Pool, Layout, OwnGpu, Retained)
 
 def families(tree: Tree) -> Mapping[str, tuple[Tenant, ...]]:
     """Return all tenants of the same tree by each one's name. What one has follows from what the others have."""
-    found: dict[str, list[Tenant]] = {}
-    for tenant in tree.tenants:
-        found.setdefault(tree.path(tenant)[-1].name, []).append(tenant)
-    return {tenant.name: tuple(family) for family in found.values() for tenant in family}
+    found = grouped((tree.path(tenant)[-1].name, tenant) for tenant in tree.tenants)
+    return {tenant.name: family for family in found.values() for tenant in family}

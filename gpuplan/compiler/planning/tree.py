@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple, Value
 
 if TYPE_CHECKING:
@@ -60,10 +61,8 @@ class Tree(Value, eq=False):
 
     @cached_property
     def _children(self) -> Mapping[str | None, Sequence[Tenant]]:
-        found: dict[str | None, list[Tenant]] = {}
-        for tenant in self.tenants:
-            found.setdefault(tenant.parent if tenant.parent in self._by_name else None, []).append(tenant)
-        return found
+        known = self._by_name
+        return grouped((tenant.parent if tenant.parent in known else None, tenant) for tenant in self.tenants)
 
     @property
     def roots(self) -> Sequence[Tenant]:
@@ -160,10 +159,7 @@ class Tree(Value, eq=False):
     @cached_property
     def outermost_by_unit(self) -> Mapping[UnitKey, Sequence[tuple[Tenant, Quota]]]:
         """The `outermost` quotas by their pool and unit."""
-        found: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
-        for tenant, quota in self.outermost:
-            found.setdefault(quota.key, []).append((tenant, quota))
-        return found
+        return grouped((quota.key, (tenant, quota)) for tenant, quota in self.outermost)
 
     @cached_property
     def granted_by_pool(self) -> Mapping[str, Sequence[Tenant]]:

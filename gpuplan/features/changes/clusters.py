@@ -13,13 +13,12 @@ from gpuplan.compiler.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import enforcing
 from gpuplan.features.changes.fields import changes_by_row
-from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, from_to, listed, nodes_of, of
+from gpuplan.features.changes.model import NOTHING_RUNS, OTHER_WAY_ROUND, REVERT, Change, from_to, listed, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, capacities, impact_of_all
 from gpuplan.features.changes.pools import Passage
 from gpuplan.features.changes.step import Step, means_same
 
 _ALL: Final = (*Stage, "argocd", "flux")
-_OTHER_WAY_ROUND: Final = "reverting is the same the other way round"
 
 
 def added(plan: Plan) -> Change:
@@ -172,7 +171,7 @@ def _node_labels(step: Step) -> Iterator[Change]:
             f"{_LABELLERS[old]}",
             "nodes lose their labels with what put them there; where that is before the others come, the operator "
             "labels them `all-disabled`, which dissolves their partitions",
-            _OTHER_WAY_ROUND,
+            OTHER_WAY_ROUND,
             stages=(Stage.PARTITIONS, Stage.GPU_OPERATOR),
             nodes=impact_of_all(step.after.pools),
             pods=all_pods(step.before),
@@ -231,7 +230,7 @@ def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[Chang
         "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
         "says no"
     )
-    return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, _OTHER_WAY_ROUND
+    return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, OTHER_WAY_ROUND
 
 
 def _source(tool: Argocd | Flux) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from gpuplan.compiler.backends.gpu_operator import mig_parted
 from gpuplan.compiler.backends.partitions import kept_name
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import Identity, Subject, identity_of
 from gpuplan.compiler.planning.layouts import content_hash
@@ -141,11 +142,8 @@ def hand_written_changes(step: Step) -> Iterator[Change]:
 _Key = tuple[str, Identity]
 
 
-def _by_name(documents: Iterable[HandWritten]) -> dict[_Key, list[HandWritten]]:
-    found: dict[_Key, list[HandWritten]] = {}
-    for item in documents:
-        found.setdefault((item.stage, identity_of(item.body)), []).append(item)
-    return found
+def _by_name(documents: Iterable[HandWritten]) -> Mapping[_Key, Sequence[HandWritten]]:
+    return grouped(((item.stage, identity_of(item.body)), item) for item in documents)
 
 
 def _content(body: object) -> object:
@@ -169,7 +167,9 @@ def _change(
     return Change(cluster, Subject("Component", name), place, change_class, words, effect, folders=(folder,))
 
 
-def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[HandWritten]) -> Iterator[ChangeClass]:
+def _classes(
+    stage: str, identity: Identity, old: Sequence[HandWritten], new: Sequence[HandWritten]
+) -> Iterator[ChangeClass]:
     yield ChangeClass.METADATA
     for one, other in zip_longest([item.body for item in old], [item.body for item in new]):
         if isinstance(one, Mapping | None) and isinstance(other, Mapping | None):

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.backends.partitions import OF_BOARDS
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import Body, items, mappings, section, value_of, without
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
 from gpuplan.compiler.catalog.operators import OPERATORS_CHART, lines
@@ -117,12 +119,9 @@ def _boards(rule: Body) -> Iterator[str]:
     """Ids of devices, with those of the subsystem where a rule says them."""
     terms = [term for any_of in mappings(rule.get("matchAny")) for term in mappings(any_of.get("matchFeatures"))]
     for feature in (*mappings(rule.get("matchFeatures")), *terms):
-        values = (items(section(feature, "matchExpressions", name).get("value")) for name in _OF_BOARDS)
+        values = (items(section(feature, "matchExpressions", name).get("value")) for name in OF_BOARDS)
         ids, *subsystem = ([str(value) for value in found] for found in values)
         yield from (":".join((device, *(part for found in subsystem for part in found))) for device in ids)
-
-
-_OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
@@ -407,14 +406,11 @@ def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, r
             inner = _differing(routes, section(before, key), section(after, key), field)
             yield from (found if found in routes else route for found in inner)
             continue
-        old, new = (body.get(key, _ABSENT) for body in (before, after))
+        old, new = (body.get(key, ABSENT) for body in (before, after))
         if field in routes:
-            old, new = (_ABSENT if value is False else value for value in (old, new))
+            old, new = (ABSENT if value is False else value for value in (old, new))
         if old != new:
             yield field if field in routes else route
-
-
-_ABSENT: Final = object()
 
 
 # --- Kinds that nothing else is known of -------------------------------------------------------------------------

@@ -68,6 +68,7 @@ class GrantChange(NamedTuple):
 
 
 REVERT: Final = "reverting the commit undoes it"
+OTHER_WAY_ROUND: Final = "reverting is the same the other way round"
 NOTHING_RUNS: Final = "nothing that runs is disturbed"
 
 

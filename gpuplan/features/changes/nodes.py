@@ -10,6 +10,7 @@ from itertools import chain, product
 from math import ceil
 from typing import Final
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning.node_patterns import (
     NodePattern,
@@ -389,10 +390,7 @@ def _is_nameless(rule: LabelRule) -> bool:
 
 
 def _by_rules(old: _Index, new: _Index, names: Iterable[str], *, are_examples: bool) -> Iterator[NodeClass]:
-    found: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], list[str]] = defaultdict(list)
-    for name in names:
-        found[old.matching(name), new.matching(name)].append(name)
-    for (before, after), alike in found.items():
+    for (before, after), alike in grouped(((old.matching(name), new.matching(name)), name) for name in names).items():
         rules = tuple(old.rules[at] for at in before), tuple(new.rules[at] for at in after)
         if before or after:
             yield NodeClass(() if are_examples else tuple(sorted(alike)), min(alike), *rules)

@@ -24,7 +24,7 @@ from gpuplan.compiler.catalog.operands import (
     running,
     sections,
 )
-from gpuplan.compiler.catalog.operators import default_driver
+from gpuplan.compiler.catalog.operators import NFD_CHART, OPERATORS_PACKAGE, default_driver
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning import gpu_operator
 from gpuplan.compiler.planning.plan import MIG_MANAGER_LABEL, UNREAD, GpuOperator, Plan, Pool, Stage
@@ -32,7 +32,7 @@ from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.kinds import differing_keys
-from gpuplan.features.changes.model import NOTHING_RUNS, Change, from_to, listed, names, nodes_of, of
+from gpuplan.features.changes.model import NOTHING_RUNS, OTHER_WAY_ROUND, Change, from_to, listed, names, nodes_of, of
 from gpuplan.features.changes.nodes import all_pods, impact, impact_of_all, pods_on
 from gpuplan.features.changes.step import Step
 
@@ -384,7 +384,7 @@ def _changed(step: Step) -> Iterator[Change]:
             ChangeClass.RECREATE,
             f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
             "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
-            "reverting is the same the other way round",
+            OTHER_WAY_ROUND,
             nodes=impact_of_all(step.after.pools),
             needs_drain=True,
             daemon_sets=_all(step),
@@ -583,11 +583,10 @@ def _own_driver(operator: GpuOperator) -> str:
 
 # --- What the operator is told -----------------------------------------------------------------------------------
 
-_NFD: Final = "node-feature-discovery"
 _NFD_INSTANCE: Final = "NodeFeatureDiscovery nfd-instance"
-_SUBSCRIPTION: Final = "Subscription gpu-operator-certified"
+_SUBSCRIPTION: Final = f"Subscription {OPERATORS_PACKAGE}"
 
-_OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
+_OF_POOLS: Final = frozenset(("daemonsets", NFD_CHART, _NFD_INSTANCE))
 """Settings that follow from the labels and taints of pools."""
 
 

@@ -18,6 +18,7 @@ from itertools import combinations, islice
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.catalog.operators import nearest_line
@@ -398,12 +399,9 @@ class _Way(Value):
                 yield label, value
 
 
-def _by_folder(rules: Iterable[LabelRule]) -> dict[str, list[tuple[str, Mapping[str, str]]]]:
+def _by_folder(rules: Iterable[LabelRule]) -> Mapping[str, Sequence[tuple[str, Mapping[str, str]]]]:
     """Return the labels that each folder gives a node, with the order of their rules."""
-    found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
-    for rule in rules:
-        found.setdefault(rule.folder, []).append((rule.order, rule.labels))
-    return found
+    return grouped((rule.folder, (rule.order, rule.labels)) for rule in rules)
 
 
 def _merged(rules: Iterable[LabelRule]) -> dict[str, str]:
@@ -518,10 +516,7 @@ def _units(way: _Way, synced: Synced, pool: str, resource: str) -> int:
 
 def _shortfalls(step: Step, ways: Sequence[_Way]) -> Iterator[BadOrder]:
     """Pools whose nodes are swapped, by name: where some have gone and the others have not come."""
-    by_pool: dict[str, list[_Way]] = {}
-    for way in ways:
-        for pool in {*way.pools}:
-            by_pool.setdefault(pool, []).append(way)
+    by_pool = grouped((pool, way) for way in ways for pool in {*way.pools})
     totals = {total.key: total for total in step.before.totals}
     for total in step.after.totals:
         was, meant = totals.get(total.key), by_pool.get(total.pool.name, ())

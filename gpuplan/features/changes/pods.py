@@ -91,7 +91,6 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
     """
     if not change.pods and not change.needs_drain:
         return ()
-    owners = {namespace: tenant.name for tenant in earlier.tenants for namespace in tenant.spec.namespaces}
     touched = _touched(change, earlier)
     found = []
     for pod in pods:
@@ -103,7 +102,8 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
         elif pool is not None and pool.name in touched and _is_meant(change, pod, earlier):
             units = _units(pod, pool, _units_that_go(change, pool))
         if units:
-            tenant = pod.tenant or owners.get(pod.namespace, "")
+            owner = earlier.owners.get(pod.namespace)
+            tenant = pod.tenant or (owner.name if owner else "")
             found.append(Holder(pod.namespace, pod.name, pod.node, tenant, units))
     return tuple(found)
 

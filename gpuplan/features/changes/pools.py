@@ -31,6 +31,7 @@ from gpuplan.features.changes.kinds import class_of_boards
 from gpuplan.features.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.features.changes.model import (
     NOTHING_RUNS,
+    OTHER_WAY_ROUND,
     REVERT,
     Change,
     division,
@@ -244,7 +245,7 @@ def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
             f"pool `{old.name}` is called `{new.name}`",
             "; ".join(effects),
-            "reverting is the same the other way round",
+            OTHER_WAY_ROUND,
             nodes=impact(new.nodes),
         )
     yield from changes_by_row(step, old, new)
@@ -267,7 +268,7 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             "devices are had by claims, not by resources" if claims else "devices are had by resources, not by claims",
             "pods ask in another way: those that run keep their devices unseen by whoever now hands them out, and must "
             "be recreated",
-            "reverting is the same the other way round",
+            OTHER_WAY_ROUND,
             nodes=nodes,
             capacity=capacities(old, new),
             pods=pods_on(step.before, old, nodes.count),
@@ -319,7 +320,7 @@ def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             f"its ResourceFlavor `{flavor_name(old)}` is called `{flavor_name(new)}`",
             f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}; what runs holds quota "
             "under the old one",
-            "reverting is the same the other way round",
+            OTHER_WAY_ROUND,
             pods=pods_on(step.before, old, old.nodes.count),
         )
 

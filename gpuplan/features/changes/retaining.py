@@ -255,12 +255,11 @@ def _needed(old: Plan, new: Plan) -> Iterator[_Needed]:
         yield _Needed(Named(MIG_CONFIG_LABEL, name), name, spec, is_left=name in left)
     yield from _configs(old, new)
     yield from _nodes(old, new)
-    namespaces = {namespace for tenant in new.tenants for namespace in tenant.spec.namespaces}
     manifests = (artifact for artifact in kueue.render(old) if isinstance(artifact, Manifest))
     for manifest in manifests:
         identity = manifest.identity
         kind = get_kind(identity.group, identity.kind)
-        if kind.needed_until and identity.namespace in ("", *namespaces):
+        if kind.needed_until and identity.namespace in ("", *new.owners):
             body = dict(manifest.body)
             if kind.takes_work:
                 body["spec"] = {"stopPolicy": "Hold", **body["spec"]}

@@ -26,7 +26,8 @@ from gpuplan.compiler.pipeline import Report, validate, writing
 from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
-from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, find_pattern
+from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
+from gpuplan.compiler.planning.node_patterns import find_pattern
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -135,7 +136,6 @@ class RolloutPlan(NamedTuple):
 
     pool: Pool
     target: Pool
-    max_unavailable: int
     steps: tuple[RolloutStep, ...]
 
 
@@ -202,7 +202,7 @@ def plan_rollout(
     if shortages := tuple(worst.values()):
         return Refusal(pool, target, None, shortages)
     way = _Way(pool, home, aim, target, defined)
-    return RolloutPlan(pool, target, max_unavailable, tuple(_steps(way, legs, max_unavailable, guarantees)))
+    return RolloutPlan(pool, target, tuple(_steps(way, legs, max_unavailable, guarantees)))
 
 
 class _Leg(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import Body, section
+from gpuplan.compiler.base.plain import Body, grouped, section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.documents import Difference, differences
@@ -208,10 +208,8 @@ def _with_what_follows(changes: Sequence[Change], explained: Iterable[ObjectChan
 
 def _parts(*sides: Objects) -> dict[str, frozenset[str]]:
     """The folders of each stage that has several."""
-    found: dict[str, set[str]] = {}
-    for folder in {_synced(folder) for objects in sides for folder, _ in objects}:
-        if "/" in folder:
-            found.setdefault(stage_of(folder), set()).add(folder)
+    synced = {_synced(folder) for objects in sides for folder, _ in objects}
+    found = grouped((stage_of(folder), folder) for folder in synced if "/" in folder)
     return {stage: frozenset(folders) for stage, folders in found.items()}
 
 

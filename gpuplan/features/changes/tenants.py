@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
-from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.manifests.quantities import parse_quantity
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
@@ -28,6 +28,7 @@ from gpuplan.features.changes.fields import changes_by_row
 from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import (
     NOTHING_RUNS,
+    OTHER_WAY_ROUND,
     REVERT,
     Change,
     GrantChange,
@@ -85,7 +86,7 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             f"its queues are others: the old ones {fate_of_queues(scheduler)}, and what queues work is in cannot change"
             if is_held
             else "its namespaces get another label; what runs goes on",
-            "reverting is the same the other way round" if is_held else REVERT,
+            OTHER_WAY_ROUND if is_held else REVERT,
             pods=pods_of(old) if is_held else 0,
         )
     for judge in (enforcing.of_tenant, _names, _namespaces, _quotas, _containers, _times):
@@ -107,7 +108,7 @@ def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
                 ChangeClass.TWO_STEP,
                 f"its work names the {what} `{name}`, and no longer `{earlier}`",
                 f"queues that leave {fate_of_queues(scheduler)}, and what queues work is in cannot change",
-                "reverting is the same the other way round",
+                OTHER_WAY_ROUND,
                 pods=pods_of(old),
             )
 
@@ -123,7 +124,7 @@ def _called(tenant: Tenant, plan: Plan) -> dict[str, str]:
 def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     gone = [name for name in old.spec.namespaces if name not in new.spec.namespaces]
     come = [name for name in new.spec.namespaces if name not in old.spec.namespaces]
-    kept = {name for tenant in step.after.tenants for name in tenant.spec.namespaces}
+    kept = step.after.owners
     place = of(step.after, new, new.at / "namespaces")
     if lost := [name for name in gone if name not in kept]:
         yield Change(
@@ -142,7 +143,7 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             f"the namespaces {names(given)} go to another tenant",
             "work there counts for a tenant that did not start it"
             + ("; the queue that work there is in cannot change" if is_held else ""),
-            "reverting is the same the other way round",
+            OTHER_WAY_ROUND,
             pods=pods_of(old) if is_held else 0,
         )
     if come:
@@ -357,10 +358,8 @@ def workload_changes(step: Step, object_changes: Iterable[ObjectChange]) -> Iter
         change = Change(*of(step.after, new), ChangeClass.QUOTA, what, effect, undo)
         yield _with_requests(change, moved.get(_key(new), ()))
 
-    objects: dict[Subject, list[ObjectChange]] = {}
-    for item in object_changes:
-        for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
-            objects.setdefault(subject, []).append(item)
+    of_work = (item for item in object_changes if item.folder.startswith(f"{Stage.WORKLOADS}/"))
+    objects = grouped((subject, item) for item in of_work for subject in item.about)
 
     def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
         if differing := objects.get(subject_of(new)):

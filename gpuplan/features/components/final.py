@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, text
 from gpuplan.compiler.base.wording import count, misspelling
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import read_text
@@ -28,8 +28,6 @@ from gpuplan.features.components.checks.patched import Folder, Patched
 from gpuplan.features.components.kustomize import Refusal, Scratch
 from gpuplan.features.components.needs import Finder, Needs, all_sources
 from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
-
-OFF = "off"
 
 
 def judge(
@@ -50,9 +48,9 @@ def judge(
     clusters = [cluster for cluster in rendered.clusters if cluster.own.components]
     if not clusters:
         return Judged()
-    command = None if program == OFF else kustomize.find_program(program)
+    command = kustomize.find_program(program)
     judged = Judged(is_complete=command is not None)
-    if command is None and program != OFF:
+    if command is None and program != kustomize.OFF:
         plan = clusters[0].plan
         finding = Finding(
             origin_of(next(component for component in plan.components if component.at)),
@@ -64,7 +62,7 @@ def judge(
         judged.diagnostics.append(Diagnostic(COMPONENTS_NOT_BUILT, finding, clusters=(plan.cluster.name,)))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
-        if program != OFF:
+        if program != kustomize.OFF:
             sound, obstacles = _sound_components(patched, root, is_built=command is not None)
             judged.diagnostics += obstacles
         if command is not None and judged.is_complete:
@@ -77,7 +75,7 @@ def judge(
 
 def built(plan: Plan, root: Path, out: str, program: str = "") -> Patched:
     """The folders of a cluster with what comes of their Components; those that cannot be built stay as they are."""
-    command = None if program == OFF else kustomize.find_program(program)
+    command = kustomize.find_program(program)
     rendered = render([plan], root.resolve(), out, None, is_whole=False)
     patched = Patched(plan, _folders(rendered.clusters[0]))
     if command is None:
@@ -184,7 +182,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
         for index, group in enumerate(groups)
     ]
     results: dict[str, _Bodies | Refusal] = {}
-    refused: list[list[str]] = []
+    refused: list[Sequence[str]] = []
     for group, built in zip(groups, kustomize.build(command, paths, scratch.home), strict=True):
         if built is None:
             continue
@@ -208,11 +206,9 @@ _LARGEST_BUNDLE = 16
 """Building takes quadratic time in the objects of one build."""
 
 
-def _groups(folders: Iterable[str]) -> list[list[str]]:
+def _groups(folders: Iterable[str]) -> list[Sequence[str]]:
     """Folders to be built together: namespaces or pools, which do not refer to each other's objects."""
-    stages: dict[str, list[str]] = {}
-    for name in folders:
-        stages.setdefault(name.partition("/")[0], []).append(name)
+    stages = grouped((name.partition("/")[0], name) for name in folders)
     return [
         names[start : start + _LARGEST_BUNDLE]
         for names in stages.values()

@@ -42,9 +42,9 @@ def _built(
 ) -> list[bytes]:
     """Build each folder with kustomize. A folder with generated objects must not become empty."""
     from gpuplan.features.components import kustomize
-    from gpuplan.features.components.final import OFF, read_objects
+    from gpuplan.features.components.final import read_objects
 
-    command = None if program == OFF else kustomize.find_program(program)
+    command = kustomize.find_program(program)
     if command is None:
         raise GpuplanError(
             f"hand-written Components change what is in `{out}/{patched[0]}/`, and only kustomize can say how",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
@@ -161,9 +162,7 @@ def cut_of(pool: Pool) -> Cut | None:
 
 def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -> Iterator[NodeType]:
     """Yield a type for all pools whose nodes could stand for one another."""
-    groups: dict[object, list[Pool]] = {}
-    for pool in pools:
-        groups.setdefault(_kind_of(plan, pool), []).append(pool)
+    groups = grouped((_kind_of(plan, pool), pool) for pool in pools)
     by_model = Counter(members[0].gpu.id for members in groups.values())
     for model, most in wish.most_nodes.items():
         staying = [pool for pool in pools if pool.gpu.id == model and pool.name in kept]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.layouts import entry_of
@@ -162,9 +163,7 @@ class _Layouts:
 
 def _division(cut: Cut) -> Spec:
     """Return the instances of each GPU, or of all GPUs if they are cut alike."""
-    kinds: dict[object, list[int]] = {}
-    for index, counts in enumerate(cut.per_gpu):
-        kinds.setdefault(tuple(sorted(counts.items())), []).append(index)
+    kinds = grouped((tuple(sorted(counts.items())), index) for index, counts in enumerate(cut.per_gpu))
     if len(kinds) == 1:
         return {"instances": dict(cut.per_gpu[0])}
     devices = []
@@ -230,8 +229,7 @@ def tenants_to_add(plan: Plan, flows: Flows) -> dict[str, str]:
     `ML Team` is `ml-team`: a tenant's namespace has its name.
     """
     known = {tenant.name for tenant in plan.tenants}
-    taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
-    taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    taken = {*known, *plan.owners, *(name for kind, name in plan.removed if kind == "Tenant")}
     names: dict[str, str] = {}
     for team in dict.fromkeys(team for team, _ in flows if team not in known):
         label = regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-")

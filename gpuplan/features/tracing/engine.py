@@ -47,7 +47,6 @@ class Traced(Value):
     ``whole`` are the links that hold for all of its leaves: why it is there, and is called what it is called.
     """
 
-    plan: Plan
     path: str
     artifact: Manifest | File
     whole: Links
@@ -186,7 +185,7 @@ def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
         left_out = tuple(link for link in links if find_written(link) is None)
         leaves.append(Leaf(route, value, tuple(written(links)), left_out))
     whole = _whole(plan, artifact, known) if cluster_of(path) else ()
-    return Traced(plan, path, artifact, whole, tuple(leaves))
+    return Traced(path, artifact, whole, tuple(leaves))
 
 
 def _whole(plan: Plan, artifact: Manifest | File, known: Linked) -> Links:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
-from gpuplan.compiler.catalog import Catalog, LegacyName, Placement, load
+from gpuplan.compiler.catalog import Catalog, Placement, load
 from gpuplan.compiler.catalog.loading import read_gpu
+from gpuplan.compiler.catalog.models import LegacyName
 
 A_CARD = """\
 id: CARD-8GB

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gpuplan.compiler.catalog import ProfileName, parse_profile, resource_suffix
+from gpuplan.compiler.catalog import parse_profile, resource_suffix
+from gpuplan.compiler.catalog.names import ProfileName
 
 
 def test_a_plain_name() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.catalog.operators import chart_kinds
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.manifests.kinds import (
     Care,
-    ChangeClass,
     Judgement,
     Kind,
     assume_kind,

@@ -9,9 +9,9 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from gpuplan.compiler.planning.node_pattern_syntax import Unreadable
 from gpuplan.compiler.planning.node_patterns import (
     NodePattern,
-    Unreadable,
     count_names,
     find_common_name,
     find_name,

@@ -13,19 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.base.plain import inside, mapping, sequence
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
-from gpuplan.compiler.planning.plugin_configs import pool_of, shared_resources, united
+from gpuplan.compiler.planning.plugin_configs import SHARED, pool_of, shared_resources, united
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.planning.sources import because_of, instances_of, meaning_of, plugin_key_of, sharing_of
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
 CONFIG_MAP: Final = "gpuplan-device-plugin"
 """The ConfigMap's name, or its beginning."""
-
-_SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
@@ -39,9 +37,7 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     The order is the same whether a pool has a key or a document retains it for the pool.
     """
     strategy = plan.cluster.gpu_operator.spec.mig_strategy
-    parts: dict[str, list[Pool]] = {}
-    for part in plan.parts:
-        parts.setdefault(part.labels[DEVICE_PLUGIN_CONFIG_LABEL], []).append(part)
+    parts = grouped((part.labels[DEVICE_PLUGIN_CONFIG_LABEL], part) for part in plan.parts)
     made: dict[str, Mapping[str, Any]] = {key: united(alike, strategy) for key, alike in parts.items()}
     known = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
     pools = {pool.name for pool in plan.pools}
@@ -91,7 +87,7 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy, file: Mapping[str, Any]) ->
         yield (*route, "resources", index, "replicas"), copied(shares.at)
         naming = chosen(slicing.at / "replicas") if shares.profile else ()
         if isinstance(pool.sharing, Mig):  # whole GPUs have one name, MIG devices that of a profile or of the strategy
-            profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
+            profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(SHARED) == resource]
             entries = pool.sharing.layout.entries
             places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
             naming = (*sharing_of(pool), *chosen(*places), *naming)

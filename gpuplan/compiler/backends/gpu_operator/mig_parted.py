@@ -8,10 +8,11 @@ keep one name: each has its own part of the entry, by a `device-filter` of PCI i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.catalog import Gpu, parse_profile
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import Routes, below, choosing, chosen, copied, summed
@@ -52,11 +53,8 @@ def configuration(plan: Plan) -> dict[str, Any]:
     return {"version": "v1", "mig-configs": configs}
 
 
-def _by_name(plan: Plan) -> Mapping[str, list[Layout]]:
-    found: dict[str, list[Layout]] = {}
-    for layout in plan.mig_layouts:
-        found.setdefault(layout.config_name, []).append(layout)
-    return found
+def _by_name(plan: Plan) -> Mapping[str, Sequence[Layout]]:
+    return grouped((layout.config_name, layout) for layout in plan.mig_layouts)
 
 
 def _filters(gpu: Gpu) -> list[str]:

@@ -17,8 +17,10 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.exporters import ExporterTrait
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
 from gpuplan.compiler.catalog.operators import (
+    NFD_CHART,
     NFD_WORKER_TOLERATIONS,
     OPERAND_TOLERATIONS,
+    OPERATORS_PACKAGE,
     Toleration,
     image_repositories,
     is_tolerated,
@@ -151,7 +153,7 @@ def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str,
 
 VALUES_FILE: Final = "values.yaml"
 
-NFD: Final = "node-feature-discovery"
+NFD: Final = NFD_CHART
 
 
 def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
@@ -417,7 +419,6 @@ def _cluster_policy(operator: GpuOperator, spec: dict[str, Any]) -> dict[str, An
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
 
-_PACKAGE: Final = "gpu-operator-certified"
 
 _WORKER: Final = {
     "sources": {
@@ -441,10 +442,10 @@ def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield the OperatorGroup and the Subscription."""
     operator = plan.cluster.gpu_operator
     # The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665).
-    csv = f"{_PACKAGE}.{operator.version}"
+    csv = f"{OPERATORS_PACKAGE}.{operator.version}"
     channel = operator.spec.olm.channel or operator.version.rpartition(".")[0]
-    yield _operator_group(_PACKAGE, operator.namespace)
-    yield _subscription(_PACKAGE, operator.namespace, channel, operator.spec.olm.catalog, csv)
+    yield _operator_group(OPERATORS_PACKAGE, operator.namespace)
+    yield _subscription(OPERATORS_PACKAGE, operator.namespace, channel, operator.spec.olm.catalog, csv)
 
 
 def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
@@ -417,11 +418,8 @@ class _Texts:
 @cache
 def texts() -> Mapping[str, Sequence[Row]]:
     """Return the file's rules by the names of series and alerts: all ways in which there are such."""
-    rows: dict[str, list[Row]] = {}
-    for row in (row for group in read_rows(_FILE).values() for row in group):
-        for name in [row["name"]] if "name" in row else _records(row):
-            rows.setdefault(name, []).append(row)
-    return rows
+    rows = (row for group in read_rows(_FILE).values() for row in group)
+    return grouped((name, row) for row in rows for name in ([row["name"]] if "name" in row else _records(row)))
 
 
 def rows_before(record: str) -> Iterator[Row]:

@@ -197,14 +197,13 @@ def _trace_binding(plan: Plan, policy: str, mode: Enforcement | None) -> Routes:
         if len(places) == 1 and (is_second or other is mode):
             yield () if is_divided and is_second else ("spec", "validationActions"), chosen(*places)
     tenants = {tenant.name: tenant for tenant in plan.tenants}
-    owners = {name: tenant for tenant in plan.tenants for name in tenant.spec.namespaces}
     for index, expression in enumerate(_with(plan, mode), start=len(_NAMESPACES[policy])):
         route = ("spec", "matchResources", "namespaceSelector", "matchExpressions", index)
         yield route, chosen(*everything)
         origins = [
             sources.name_of(tenants[value])
             if expression["key"] == TENANT_LABEL
-            else sources.namespace_of(owners[value], value)
+            else sources.namespace_of(plan.owners[value], value)
             for value in expression["values"]
         ]
         for position, place in enumerate(origins):

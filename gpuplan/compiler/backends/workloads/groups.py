@@ -86,16 +86,11 @@ def group_set_name(plan: Plan, workload: Workload, work: Inference, container: M
     So a set that is counted otherwise is another one: it waits for the quota that the old one gives back when it goes.
     """
     room = _LONGEST - len(_INDEX)
-    if not _is_fixed(plan) and len(workload.name) <= room:
+    if not plan.scheduler.suspends_jobs and len(workload.name) <= room:
         return workload.name
-    content = _counted(plan, workload, work, container) if _is_fixed(plan) else {"name": workload.name}
+    content = _counted(plan, workload, work, container) if plan.scheduler.suspends_jobs else {"name": workload.name}
     suffix = f"-{digest(content)}"
     return f"{workload.name[: room - len(suffix)].rstrip('-')}{suffix}"
-
-
-def _is_fixed(plan: Plan) -> bool:
-    """Whether a set cannot be counted otherwise than when it came."""
-    return plan.scheduler.suspends_jobs
 
 
 _PLACING: Final = (
@@ -166,7 +161,7 @@ def _worker_routes(of: Traces, work: Inference) -> Routes:
 def name_from(of: Traces, listening: Several) -> Links:
     """Return where the name of a set comes from, that of others included which name it."""
     scheduler = scheduler_of(of.plan)
-    if not _is_fixed(of.plan):
+    if not of.plan.scheduler.suspends_jobs:
         return (*named(of.workload), *scheduler)
     return (*of.content_name([*_counted_routes(of, listening)]), *scheduler)
 

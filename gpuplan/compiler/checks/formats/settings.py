@@ -89,22 +89,10 @@ def _is_charts(values: Mapping[str, object]) -> bool:
     return 2 * sum(name in known for name in values) >= len(values)
 
 
-_OF_PLUGINS_CHART: Final = frozenset(
-    (
-        "compatWithCPUManager",
-        "config",
-        "deviceDiscoveryStrategy",
-        "deviceIDStrategy",
-        "deviceListStrategy",
-        "failOnInitError",
-        "gdrcopyEnabled",
-        "gdsEnabled",
-        "migStrategy",
-        "mofedEnabled",
-        "mps",
-        "nvidiaDriverRoot",
-    )
-)
+_OF_PLUGINS_CHART: Final = {
+    *("compatWithCPUManager", "config", "deviceDiscoveryStrategy", "deviceIDStrategy", "deviceListStrategy"),
+    *("failOnInitError", "gdrcopyEnabled", "gdsEnabled", "migStrategy", "mofedEnabled", "mps", "nvidiaDriverRoot"),
+}
 """The keys at the top of values of the device plugin's own chart, which shares some blocks with the operator's.
 
 (`deployments/helm/nvidia-device-plugin/values.yaml` of NVIDIA/k8s-device-plugin v0.19.3.)

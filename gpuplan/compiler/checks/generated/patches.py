@@ -10,12 +10,12 @@ from gpuplan.compiler.admission.arriving import templates
 from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import items, mapping
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.checks.wording import refused_in, refuses_in
+from gpuplan.compiler.checks.wording import in_flow, refused_in, refuses_in
 from gpuplan.compiler.manifests import check_schemas
 from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
@@ -25,6 +25,7 @@ from gpuplan.compiler.manifests.shapes import shape_of_pods
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
+from gpuplan.compiler.planning.hand_files import UNKNOWN_FIELD
 from gpuplan.compiler.planning.linking import Linked, find_written
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
@@ -52,7 +53,7 @@ class _Laid(NamedTuple):
     def before(self, route: Path) -> object:
         """Return what is there without the patch and stays, or that nothing is if the patch takes it away."""
         is_gone = any(len(at) < len(route) and route[: len(at)] == at for at, _ in self.result.removed)
-        return _MISSING if is_gone else _get(self.template, route)
+        return ABSENT if is_gone else _get(self.template, route)
 
     def stated(self, inner: Path) -> object:
         """Return what the patch itself says."""
@@ -152,13 +153,12 @@ _Change = tuple[Path, str, Origin | None, str]
 def _changes(laid: _Laid) -> Iterator[_Change]:
     for route, inner in _set(laid.result).items():
         before, after = laid.before(route), laid.stated(inner)
-        if _is_missing(before):
+        if before is ABSENT:
             if (instead := _decided_elsewhere(laid, route, inner)) is not None:
                 yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
         elif isinstance(before, list) and isinstance(after, list) and (what := _MAY_BE_LONGER.get(route[-1])):
             if missing := [item for item in before if item not in after]:
-                flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
-                add = ", ".join(f"`{{{flow}}}`" for flow in flows)
+                add = ", ".join(f"`{in_flow(entry)}`" for entry in missing)
                 yield inner, f"takes away {what}", laid.links(route)[0].at, f"the list is replaced: add {add}"
         elif before != after:
             yield from _changed(laid, route, inner, "changes")
@@ -179,7 +179,7 @@ def _set(result: Patched) -> Mapping[Path, Path]:
 
 def _changed(laid: _Laid, route: Path, inner: Path, verb: str) -> Iterator[_Change]:
     """Yield a change of what the policy decides by a field, or by the kind of work. Anybody may decide the rest."""
-    route = _GROUP if route == _GROUP[: len(route)] and not _is_missing(laid.before(_GROUP)) else route
+    route = _GROUP if route == _GROUP[: len(route)] and laid.before(_GROUP) is not ABSENT else route
     if route != _GROUP and not _FREE.isdisjoint(route):
         return
     what, links = f"{verb} `{_shown(laid, route, inner)}`", laid.links(route)
@@ -312,7 +312,7 @@ _OF_PORT: Final = ("protocol",)
 def _in_item(laid: _Laid, rest: Path, route: Path, inner: Path) -> str | None:
     """Return what to do about a part of an item that the policy made. ``rest`` begins with the item's list."""
     match rest:
-        case (str(field), int(), *_) if not _is_missing(laid.before(route[: len(route) - len(rest) + 2])):
+        case (str(field), int(), *_) if laid.before(route[: len(route) - len(rest) + 2]) is not ABSENT:
             return "leave it out: the Service leads to this port" if rest[2:] == _OF_PORT else _ITEMS.get(field)
         case ("volumeMounts", int(), "mountPath"):
             mounts = [mapping(item).get("mountPath") for item in items(laid.before(route[:-2]))]
@@ -356,25 +356,16 @@ def _shown(laid: _Laid, route: Path, inner: Path) -> str:
     return field_path(tuple(shown))
 
 
-_MISSING: Final = object()
-
-
-def _is_missing(value: object) -> bool:
-    return value is _MISSING
-
-
 def _get(value: Any, route: Path) -> Any:  # noqa: ANN401 - any part of an object
     for part in route:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
-            return _MISSING
+            return ABSENT
     return value
 
 
 # --- What the API server takes -----------------------------------------------------------------------------------
-
-_UNKNOWN_FIELD: Final = regex(r"unknown field `([^`]+)`")
 
 
 @check("GPU442", "pod-patch-does-not-fit")
@@ -397,7 +388,7 @@ def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
     manifests = [work.manifest for work in patching.values()]
     for problem in check_schemas(manifests, generated.plan.cluster.spec.kubernetes):
         work = patching[id(problem.manifest)]
-        unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
+        unknown = UNKNOWN_FIELD.fullmatch(problem.message)
         at = _find_place(work, (*problem.path, *(unknown.groups() if unknown else ())))
         if at is not None and (at.source.title, at.path) not in known:
             yield Finding(

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.manifests.kinds.model import (
-    Care,
-    Disturbance,
-    Hold,
-    Immutable,
-    Judgement,
-    Kind,
-    Removal,
-    Route,
-    route_of,
+    Care as Care,
+    Disturbance as Disturbance,
+    Immutable as Immutable,
+    Judgement as Judgement,
+    Kind as Kind,
+    Removal as Removal,
+    Route as Route,
+    route_of as route_of,
 )
-from gpuplan.compiler.manifests.kinds.registry import assume_kind, find_kind, get_kind, known_kinds
-
-__all__ = [
-    "Care",
-    "ChangeClass",
-    "Disturbance",
-    "Hold",
-    "Immutable",
-    "Judgement",
-    "Kind",
-    "Removal",
-    "Route",
-    "assume_kind",
-    "find_kind",
-    "get_kind",
-    "known_kinds",
-    "route_of",
-    "worst",
-]
+from gpuplan.compiler.manifests.kinds.registry import (
+    assume_kind as assume_kind,
+    find_kind as find_kind,
+    get_kind as get_kind,
+    known_kinds as known_kinds,
+)

@@ -177,10 +177,7 @@ def is_same(written: object, live: object, shape: Shape) -> bool:
     if isinstance(written, bool) or isinstance(live, bool) or ABSENT in (written, live):
         return False
     if shape.is_amount:
-        amounts = (
-            parse_quantity(str(value)) if isinstance(value, str | int | float) else None for value in (written, live)
-        )
-        one, other = amounts
+        one, other = parse_quantity(str(written)), parse_quantity(str(live))
         return one is not None and one == other
     if shape.is_text and isinstance(written, str) and isinstance(live, str):
         one, other = (_seconds(value) for value in (written, live))

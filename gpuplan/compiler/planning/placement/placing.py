@@ -51,7 +51,6 @@ class Refusal(Value):
     what proves it, a sentence each.
     """
 
-    gpu: Gpu
     rule: RefusedBy
     profiles: tuple[str, ...]
     summary: str
@@ -106,10 +105,10 @@ def _fits(gpu: Gpu, counts: Key) -> bool:
 
 def _refuse_model(gpu: Gpu) -> Refusal | None:
     if not gpu.supports_mig:
-        return Refusal(gpu, RefusedBy.NO_MIG, (), f"{gpu.id} has no MIG")
+        return Refusal(RefusedBy.NO_MIG, (), f"{gpu.id} has no MIG")
     if not gpu.is_complete:
         summary = f"MIG layouts cannot be judged on {gpu.id}"
-        return Refusal(gpu, RefusedBy.INCOMPLETE_MODEL, (), summary, (gpu.incomplete_reason,))
+        return Refusal(RefusedBy.INCOMPLETE_MODEL, (), summary, (gpu.incomplete_reason,))
     return None
 
 
@@ -121,7 +120,7 @@ def _refuse_unknown_profiles(gpu: Gpu, counts: Key) -> Refusal | None:
     facts = [f"`{old.name}` is another name of `{old.profile}`: {old.note}" for old in legacy]
     facts.append(f"profiles of {gpu.id}: {listing([profile.name for profile in gpu.profiles], None)}")
     summary = f"{gpu.id} has no profile {listing(unknown, None, 'or')}"
-    return Refusal(gpu, RefusedBy.UNKNOWN_PROFILE, unknown, summary, tuple(facts))
+    return Refusal(RefusedBy.UNKNOWN_PROFILE, unknown, summary, tuple(facts))
 
 
 def _refuse_maximum(gpu: Gpu, counts: Key) -> Refusal | None:
@@ -131,7 +130,7 @@ def _refuse_maximum(gpu: Gpu, counts: Key) -> Refusal | None:
     limits = [f"at most {profile.max_instances} `{profile.name}`" for profile in over]
     names = tuple(profile.name for profile in over)
     facts = tuple(_why_no_more(profile) for profile in over)
-    return Refusal(gpu, RefusedBy.TOO_MANY, names, f"{joined(limits)} on {gpu.id}", facts)
+    return Refusal(RefusedBy.TOO_MANY, names, f"{joined(limits)} on {gpu.id}", facts)
 
 
 def _why_no_more(profile: Profile) -> str:
@@ -147,7 +146,7 @@ def _refuse_engines(gpu: Gpu, counts: Key) -> Refusal | None:
     users = [profile for profile, _ in _pairs(gpu, counts) if any(getattr(profile, engine) for engine in short)]
     needs = [f"{needed} of {total} {_ENGINES[engine]}" for engine, (needed, total) in short.items()]
     facts = tuple(f"each `{profile.name}` takes {joined(_shares(gpu, profile, short))}" for profile in users)
-    return Refusal(gpu, RefusedBy.ENGINES, tuple(user.name for user in users), f"needs {joined(needs)}", facts)
+    return Refusal(RefusedBy.ENGINES, tuple(user.name for user in users), f"needs {joined(needs)}", facts)
 
 
 def _shares(gpu: Gpu, profile: Profile, engines: Iterable[str]) -> list[str]:
@@ -182,7 +181,7 @@ def _refuse_arrangement(gpu: Gpu, counts: Key) -> Refusal:
     )
     names = tuple(dict.fromkeys(profile.name for profile in core))
     summary = f"no placement is left for {_other(last, rest)} beside {_spell(rest)}"
-    return Refusal(gpu, RefusedBy.NO_ARRANGEMENT, names, summary, tuple(facts))
+    return Refusal(RefusedBy.NO_ARRANGEMENT, names, summary, tuple(facts))
 
 
 def _core(gpu: Gpu, counts: Key) -> list[Profile]:

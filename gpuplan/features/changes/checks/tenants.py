@@ -238,10 +238,9 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
     Move what is needed first, and say in a comment that the namespace is empty. `gpuplan diff` says how to delete it
     and its Application. Where it is to stay, leave it with a tenant.
     """
-    kept = {name for tenant in step.after.tenants for name in tenant.spec.namespaces}
     stay = {tenant.name: tenant for tenant in step.after.tenants}
     for tenant in step.before.tenants:
-        gone = [name for name in tenant.spec.namespaces if name not in kept]
+        gone = [name for name in tenant.spec.namespaces if name not in step.after.owners]
         if gone:
             later = stay.get(tenant.name)
             there = pods_of(step, gone)

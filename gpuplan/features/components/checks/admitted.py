@@ -33,13 +33,12 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
     plan = files.plan
     if plan is None or plan.broken.pools:
         return
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     judged: list[tuple[Object, str]] = []
     for item in files.objects:
         kustomization = files.find_kustomization(dirname(item.path))
         given = text(kustomization.body.get("namespace")) if kustomization else ""
         namespace = text(item.metadata.get("namespace")) or given
-        if namespace in tenants and _is_whole(files, item):
+        if namespace in plan.owners and _is_whole(files, item):
             judged.append((item, namespace))
     if not judged:
         return
@@ -48,7 +47,7 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
 
     every, classes = policies(plan), written_classes(files)
     for item, namespace in judged:
-        tenant, further = tenants[namespace], further_parameters(files, namespace)
+        tenant, further = plan.owners[namespace], further_parameters(files, namespace)
         if tenant.name not in plan.broken.incomplete_tenants:
             for refusal in refused(plan, every, item.body, tenant, namespace, classes=classes, further=further):
                 refuses = refuses_in(plan, tenant, namespace)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Family, Finding, Path, Severity
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.base.plain import mapping, parts, text
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.names import resource_suffix
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.discovered import PRODUCT_LABEL, bare_product
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, HandFiles
-from gpuplan.features.components.checks.asking import PLACEHOLDER, asks, quota_specs
+from gpuplan.features.components.checks.asking import HAMI, PLACEHOLDER, asks, quota_specs
 from gpuplan.features.components.checks.selectors import may_be_called, selectors_of
 
 _MIG_DEVICE = regex(
@@ -98,20 +98,13 @@ _OF_LABELS: Final = frozenset(
 
 def _devices(body: object) -> Iterator[tuple[Path, bool, str]]:
     """Where resources of MIG devices are named, whether as a key, and the profile."""
-    left: list[tuple[Path, object]] = [((), body)]
-    seen: set[int] = set()
-    while left:
-        route, part = left.pop()
-        if isinstance(part, str):
-            if (found := _MIG_DEVICE.fullmatch(part)) and not _OF_LABELS.intersection(route):
+    for route, part in parts(body):
+        if _OF_LABELS.isdisjoint(route):
+            if found := _MIG_DEVICE.fullmatch(text(part)):
                 yield route, False, found["profile"]
-        elif isinstance(part, Mapping | list) and id(part) not in seen:
-            seen.add(id(part))
-            items = [*(part.items() if isinstance(part, Mapping) else enumerate(part))]
-            for key, _ in () if _OF_LABELS.intersection(route) else items:
-                if isinstance(key, str) and (found := _MIG_DEVICE.fullmatch(key)):
+            for key in mapping(part):
+                if found := _MIG_DEVICE.fullmatch(key):
                     yield (*route, key), True, found["profile"]
-            left += reversed([((*route, key), value) for key, value in items if isinstance(key, str | int)])
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -169,7 +162,7 @@ def hami_beside_operator(files: HandFiles) -> Iterator[Finding]:
     """
     operators = [setting for setting in files.settings if setting.value(DEVICE_PLUGIN, "enabled") is not False]
     for ask in asks(files) if operators else ():
-        if _HAMI.fullmatch(ask.resource):
+        if HAMI.fullmatch(ask.resource):
             yield Finding(
                 ask.at,
                 f"{ask.of.title} asks for `{ask.resource}`, which HAMi counts and the GPU Operator does not",
@@ -177,6 +170,3 @@ def hami_beside_operator(files: HandFiles) -> Iterator[Finding]:
                 notes=(f"{operators[0].title} leaves the operator's device plugin on",),
                 help="write `devicePlugin: {enabled: false}` for the operator, if HAMi is on all nodes",
             )
-
-
-_HAMI: Final = regex(r"nvidia\.com/gpu(mem|cores|mem-percentage)")

@@ -34,6 +34,8 @@ class Ask(Value):
 
 
 GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
+HAMI = regex(r"nvidia\.com/gpu(mem|cores|mem-percentage)")
+"""Resources that HAMi counts beside GPUs."""
 PLACEHOLDER = regex(r"[${}]")
 """A mark of a text that a program replaces before it is applied: `${GPUS}`, `{{inputs.parameters.gpus}}`."""
 

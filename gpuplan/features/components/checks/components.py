@@ -366,8 +366,7 @@ def namespace_nobody_makes(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.argocd is None and plan.cluster.flux is None:
         return
     files, cluster, chart = read(plan), plan.cluster, find_chart(plan.cluster)
-    known = {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
-    known |= {cluster.gpu_operator.namespace, SYSTEM_NAMESPACE, NFD_NAMESPACE, *plan.scheduler.namespaces}
+    known = {*plan.owners, cluster.gpu_operator.namespace, SYSTEM_NAMESPACE, NFD_NAMESPACE, *plan.scheduler.namespaces}
     if chart:
         known |= {*chart.facts.creates, *chart.facts.namespaces}
     if cluster.monitoring:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpuplan.compiler.base.diagnostics import Finding, Path, Severity
-from gpuplan.compiler.base.plain import mapping, sequence
+from gpuplan.compiler.base.plain import grouped, mapping, sequence
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.checks.formats import Problem, find_problems
@@ -137,10 +137,7 @@ def _unknown_profiles(
 
 def _nearest(profile: str, models: Sequence[Gpu]) -> str:
     """Return a hint to profiles with as many compute slices. Models with the entry's other profiles come first."""
-    by_name: dict[str, list[str]] = {}
-    for gpu in models:
-        for near in gpu.similar_profiles(profile)[:1]:
-            by_name.setdefault(near.name, []).append(gpu.id)
+    by_name = grouped((near.name, gpu.id) for gpu in models for near in gpu.similar_profiles(profile)[:1])
     named = [f"`{name}` ({', '.join(ids)})" for name, ids in by_name.items()]
     return f"write {joined(named[:3], 'or')}" if named else "`gpuplan catalog` with a model's name lists its profiles"
 

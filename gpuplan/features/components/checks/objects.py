@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.checks.priorities import HIGHEST, LOWEST, SYSTEM_PREFIX
@@ -21,10 +20,7 @@ from gpuplan.compiler.planning.pods import container_limits
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
 from gpuplan.compiler.policy.models import Cap
-from gpuplan.features.components.checks.asking import asks, quota_specs
-
-# HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
-_HAMI_KEYS = regex(r"limits\.nvidia\.com/gpu(mem|cores|mem-percentage)")
+from gpuplan.features.components.checks.asking import HAMI, asks, quota_specs
 
 
 @check("GPU620", "inert-quota-key")
@@ -42,7 +38,8 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
     """
     for quota, route, spec in quota_specs(files):
         hard = mapping(spec.get("hard"))
-        if any(_HAMI_KEYS.fullmatch(key) for key in hard):
+        # HAMi's scheduler counts these itself, and `limits.nvidia.com/gpu` along with them (`pkg/device/quota.go`).
+        if any(key.startswith("limits.") and HAMI.fullmatch(key.removeprefix("limits.")) for key in hard):
             continue
         for key in hard:
             resource = key.removeprefix("limits.")
@@ -80,10 +77,9 @@ def quota_beside_queues(files: HandFiles) -> Iterator[Finding]:
     plan = files.plan
     if plan is None or plan.cluster.cap is not Cap.QUEUE:
         return
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     counted = {f"requests.{resource}" for resource in gpu_resources(plan)}
     for quota in files.of_kind("ResourceQuota"):
-        tenant = tenants.get(text(quota.metadata.get("namespace")))
+        tenant = plan.owners.get(text(quota.metadata.get("namespace")))
         if tenant is None or quota.before is not None:
             continue
         hard = inside(quota.body, "spec", "hard")
@@ -167,10 +163,9 @@ def two_defaults_for_containers(files: HandFiles) -> Iterator[Finding]:
     Say it in `containers` of the tenant, and remove the LimitRange.
     """
     plan = files.plan
-    holders = {namespace: tenant for tenant in (plan.tenants if plan else ()) for namespace in tenant.spec.namespaces}
     for found in files.of_kind("LimitRange", ""):
         namespace = text(found.metadata.get("namespace"))
-        tenant = holders.get(namespace)
+        tenant = plan.owners.get(namespace) if plan else None
         if plan is None or tenant is None or found.before is not None:
             continue
         given = container_limits(tenant, namespace, plan.scheduler)
@@ -398,9 +393,7 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
     if plan is None or plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
-    judged = {
-        name for tenant in plan.tenants for name in tenant.spec.namespaces if has_admission_policies(plan.cluster)
-    }
+    judged = plan.owners if has_admission_policies(plan.cluster) else ()
     for ask in (ask for ask in asks(files) if ask.is_gpu):
         is_judged = text(ask.of.metadata.get("namespace")) in judged
         if ask.is_limit and not is_zero(ask.amount) and not is_judged and ask.resource not in offered:

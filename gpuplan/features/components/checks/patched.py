@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import closest, listing, misspelling
 from gpuplan.compiler.checks.registry import check, same_rule
@@ -156,11 +156,8 @@ class Patched(Value):
                 yield item
 
     @cached_property
-    def _objects_by_name(self) -> Mapping[tuple[str, str], list[Object]]:
-        found: dict[tuple[str, str], list[Object]] = {}
-        for item in self.files.objects:
-            found.setdefault((item.kind, item.name), []).append(item)
-        return found
+    def _objects_by_name(self) -> Mapping[tuple[str, str], Sequence[Object]]:
+        return grouped(((item.kind, item.name), item) for item in self.files.objects)
 
     def component_of(self, at: Origin) -> str:
         """The folder of the innermost Component that a place is in."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from itertools import product
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, those_there_are
 from gpuplan.compiler.manifests import parse_quantity
@@ -60,15 +60,6 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
 # --- What the webhooks refuse ------------------------------------------------------------------------------------
 
 
-class _Problem(NamedTuple):
-    """A fault, its place, and what to do."""
-
-    route: Path
-    message: str
-    label: str
-    help: str
-
-
 @check("GPU696", "quotas-refused-by-kueue")
 def quotas_refused_by_kueue(files: HandFiles) -> Iterator[Finding]:
     """A hand-written ClusterQueue or Cohort has quotas that Kueue's webhook refuses.
@@ -83,16 +74,11 @@ def quotas_refused_by_kueue(files: HandFiles) -> Iterator[Finding]:
     """
     for found in _of(files, _KUEUE, "ClusterQueue", "Cohort"):
         for problem in _quota_problems(found) if not found.is_patch else ():
-            yield Finding(
-                found.place("spec", *problem.route),
-                f"{problem.message} in {found.title}",
-                label=problem.label,
-                notes=("Kueue's webhook refuses the object as a whole",),
-                help=problem.help,
-            )
+            said = problem._replace(message=f"{problem.message} in {found.title}")
+            yield said.finding(found.place("spec", *problem.route), "Kueue's webhook refuses the object as a whole")
 
 
-def _quota_problems(queue: Object) -> Iterator[_Problem]:
+def _quota_problems(queue: Object) -> Iterator[Problem]:
     spec = mapping(queue.body.get("spec"))
     is_cohort = queue.kind == "Cohort"
     parents = _PARENTS if is_cohort else ("cohortName", "cohort")
@@ -114,13 +100,13 @@ def _quota_problems(queue: Object) -> Iterator[_Problem]:
                 yield from (item._replace(route=(*place, "resources", number, *item.route)) for item in problems)
 
 
-def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterator[_Problem]:
+def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterator[Problem]:
     if name and name in seen:
-        yield _Problem(route, f"{thing} `{name}` is there twice", "the second", "name it once, in one group")
+        yield Problem(route, f"{thing} `{name}` is there twice", "the second", "name it once, in one group")
     seen.setdefault(name, route)
 
 
-def _cell_problems(quota: Mapping[str, object], wanted: str, missing: str, *, is_cohort: bool) -> Iterator[_Problem]:
+def _cell_problems(quota: Mapping[str, object], wanted: str, missing: str, *, is_cohort: bool) -> Iterator[Problem]:
     """Yield the faults of a resource's quota, whose place is that of the resource ``wanted``.
 
     ``missing`` is the field that limits need and that is absent. A Cohort may lend more than its own quota, since it
@@ -129,20 +115,15 @@ def _cell_problems(quota: Mapping[str, object], wanted: str, missing: str, *, is
     name = text(quota.get("name"))
     if wanted and name and name != wanted:
         label, help_ = f"`{wanted}` is in this place of `coveredResources`", "list both in one order"
-        yield _Problem(("name",), f"`{name}` is not where `coveredResources` has it", label, help_)
+        yield Problem(("name",), f"`{name}` is not where `coveredResources` has it", label, help_)
     for field in ("borrowingLimit", "lendingLimit"):
         if missing and quota.get(field) is not None:
             help_ = f"add `{missing}`, or remove `{field}`"
-            yield _Problem((field,), f"`{field}` without a cohort", f"no `{missing}`", help_)
-    lent, nominal = _number(quota.get("lendingLimit")), _number(quota.get("nominalQuota"))
+            yield Problem((field,), f"`{field}` without a cohort", f"no `{missing}`", help_)
+    lent, nominal = (parse_quantity(str(quota.get(field))) for field in ("lendingLimit", "nominalQuota"))
     if not (missing or is_cohort) and lent is not None and nominal is not None and lent > nominal:
         message = f"`lendingLimit` is more than the `nominalQuota` of {quota.get('nominalQuota')}"
-        yield _Problem(("lendingLimit",), message, "more than there is", "write the nominal quota or less")
-
-
-def _number(value: object) -> Decimal | None:
-    is_number = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return parse_quantity(str(value)) if is_number else None
+        yield Problem(("lendingLimit",), message, "more than there is", "write the nominal quota or less")
 
 
 @check("GPU699", "kai-queue-refused")

@@ -40,9 +40,8 @@ def resource_refused(files: HandFiles) -> Iterator[Finding]:
     """
     for ask in asks(files):
         is_refused = ask.is_of_container and _OF_GPUS.fullmatch(ask.resource) and not _is_taken(ask.resource)
-        is_amount = isinstance(ask.amount, str | int | float) and not isinstance(ask.amount, bool)
         is_extended = "/" in ask.resource and not ask.resource.partition("/")[0].endswith("kubernetes.io")
-        number = parse_quantity(str(ask.amount)) if is_amount and is_extended else None
+        number = parse_quantity(str(ask.amount)) if is_extended else None
         if is_refused:
             fault, why, help_ = ", which is no name of a resource", _NAMES, f"write `{_spelt(ask.resource)}`"
         elif number is not None and (number < 0 or number != number.to_integral_value()):
@@ -78,18 +77,9 @@ def _spelt(name: str) -> str:
 
 _OF_PODS: Final = frozenset(("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 _STANDARD: Final = _OF_PODS | {
-    "configmaps",
-    "ephemeral-storage",
-    "limits.ephemeral-storage",
-    "persistentvolumeclaims",
-    "replicationcontrollers",
-    "requests.ephemeral-storage",
-    "requests.storage",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
+    *("configmaps", "ephemeral-storage", "limits.ephemeral-storage", "persistentvolumeclaims"),
+    *("replicationcontrollers", "requests.ephemeral-storage", "requests.storage", "resourcequotas", "secrets"),
+    *("services", "services.loadbalancers", "services.nodeports"),
 }
 _SCOPES: Final = ("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass")
 _SCOPES_OF_PODS: Final = frozenset((*_SCOPES, "Terminating"))

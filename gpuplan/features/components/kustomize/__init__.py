@@ -18,21 +18,10 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.features.components.kustomize.confinement import find_confinement
 from gpuplan.features.components.kustomize.running import MAX_PRINTED, Excess, environment, run
-from gpuplan.features.components.kustomize.scratch import Scratch, Sources, laid_out
+from gpuplan.features.components.kustomize.scratch import Scratch as Scratch, Sources as Sources, laid_out as laid_out
 
-__all__ = [
-    "LONGEST_BUILD",
-    "MARK",
-    "Refusal",
-    "Scratch",
-    "Sources",
-    "build",
-    "bundle",
-    "can_confine",
-    "find_program",
-    "laid_out",
-]
-
+OFF: Final = "off"
+"""The name that stands for no program."""
 KNOWN_PROGRAMS: Final = ("kustomize", "kubectl")
 LONGEST_BUILD: Final = 30
 """Seconds of one build. A thousand queues in one folder, which is the largest that gpuplan writes, take eight."""
@@ -52,6 +41,8 @@ class Refusal(Value):
 
 def find_program(wanted: str = "") -> tuple[str, ...] | None:
     """The command that builds a folder: the program wanted, or whichever is on the path; None where there is none."""
+    if wanted == OFF:
+        return None
     for name in (wanted,) if wanted else KNOWN_PROGRAMS:
         program = programs.find_program(name)
         if program:

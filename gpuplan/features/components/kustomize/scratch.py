@@ -11,6 +11,7 @@ from posixpath import basename, dirname, join, normpath, relpath
 from tempfile import TemporaryDirectory
 
 from gpuplan.compiler.base.handles import create, open_folder
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import Value
 
 
@@ -67,10 +68,7 @@ def laid_out(root: Path, files: Mapping[str, bytes], sources: Sources) -> Iterat
 
 def _write(top: Path, files: Mapping[str, bytes]) -> None:
     """Create files. What is there already, as a file or a folder, stays."""
-    folders: dict[str, list[str]] = {}
-    for path in files:
-        folders.setdefault(dirname(path), []).append(path)
-    for folder, paths in folders.items():
+    for folder, paths in grouped((dirname(path), path) for path in files).items():
         with suppress(NotADirectoryError), _folder(top, folder) as handle:
             for path in paths:
                 with suppress(FileExistsError):

@@ -44,7 +44,6 @@ def test_three_ways_to_divide_an_80_gb_a100(counts: dict[str, int]) -> None:
 
 def test_two_3g_and_a_1g_do_not_fit_though_their_compute_slices_add_up() -> None:
     assert place(A100_80, {"3g.40gb": 2, "1g.10gb": 1}) == Refusal(
-        gpu=A100_80,
         rule=RefusedBy.NO_ARRANGEMENT,
         profiles=("3g.40gb", "1g.10gb"),
         summary="no placement is left for `1g.10gb` beside 2x `3g.40gb`",

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.compiler.backends.monitoring.dashboards.forms import for_console, for_grafana
+from gpuplan.compiler.catalog.openshift import OF_CONSOLE
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.manifests.bodies import new_object
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
@@ -48,7 +49,6 @@ _FOLDER: Final = Stage.MONITORING.value
 _FOLDER_ANNOTATION: Final = "grafana_folder"
 """The annotation that Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
 
-_OF_CONSOLE: Final = "console.openshift.io/"
 
 _PANELS: Final = Path(__file__).with_name("panels.yaml")
 
@@ -69,7 +69,7 @@ def render(plan: Plan, recorded: Collection[str], why: str) -> Iterator[Manifest
 
 def is_for_console(dashboards: Dashboards) -> bool:
     """Whether the labels are those by which OpenShift's console finds dashboards, for administrators or developers."""
-    return any(label.startswith(_OF_CONSOLE) for label in dashboards.labels)
+    return any(label.startswith(OF_CONSOLE) for label in dashboards.labels)
 
 
 def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[str]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _trace(plan: Plan) -> Routes:
     is_usual = dashboards.spec.labels is None
     for key in dashboards.labels:
         yield ("metadata", "labels", key), platform if is_usual else copied(labels / key)
-    consoles = [key for key in dashboards.labels if key.startswith(_OF_CONSOLE)]
+    consoles = [key for key in dashboards.labels if key.startswith(OF_CONSOLE)]
     yield ("data",), platform if is_usual else chosen(*(labels / key for key in consoles if len(consoles) == 1))
     yield ("data",), (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
     for field in ("title",) if is_for_console(dashboards) else ("title", "uid"):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.plan import Isolation, Mps, Plan, TimeSlicing
 from gpuplan.features.packing.sizing.answers import Way
@@ -56,9 +57,7 @@ def guaranteed_first(plan: Plan, asked: Sequence[Need], guaranteed: Sequence[Nee
     workloads of the policies use. If guarantees ``may_cut``, teams that ask for something keep of them what they ask
     for alone. Teams that ask for nothing keep all.
     """
-    teams: defaultdict[str, list[tuple[int, Need]]] = defaultdict(list)
-    for at, need in enumerate(asked):
-        teams[need.team].append((at, need))
+    teams = grouped((need.team, (at, need)) for at, need in enumerate(asked))
     mine = _by_team(guaranteed)
     linked = _by_team(_linked(plan, guaranteed))
     others = [need for need in guaranteed if need.team not in teams]

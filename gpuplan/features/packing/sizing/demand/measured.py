@@ -447,8 +447,7 @@ def _foreign(uses: Sequence[Use], platform: Platform) -> Iterator[Diagnostic]:
     """Namespaces that are no tenant's."""
     if platform.plan is None:
         return
-    known = {name for tenant in platform.plan.tenants for name in tenant.spec.namespaces}
-    foreign = sorted({use.holder.namespace for use in uses} - known)
+    foreign = sorted({use.holder.namespace for use in uses} - platform.plan.owners.keys())
     if foreign:
         finding = Finding(
             Origin(WholeFile(SourceFile(uses[0].file, ""))),

@@ -577,6 +577,8 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
             if len(reach(plan, workload)) > 1:
                 continue  # what does not fit here goes elsewhere
             for holder in plan.tree.path(workload.tenant):
+                if holder.name in plan.broken.incomplete_tenants:
+                    continue  # what its other quotas allow is not known
                 held.setdefault((holder.name, workload.pool.name), []).append(workload)
         for (name, pool), workloads in held.items():
             holder = next(tenant for tenant in plan.tenants if tenant.name == name)
@@ -592,7 +594,7 @@ def _over_namespaces(plan: Plan, counted: Counted) -> Iterator[Finding]:
         for namespace in tenant.spec.namespaces:
             cap = compute_caps(tenant, namespace, plan.scheduler).get(counted)
             workloads = [each for each in plan.workloads if each.tenant is tenant and each.namespace == namespace]
-            if cap is None or not workloads:
+            if cap is None or not workloads or tenant.name in plan.broken.incomplete_tenants:
                 continue
             parts = _at_once([(workload, _most(workload, counted)) for workload in workloads])
             total = sum(amount for _, amount in parts)

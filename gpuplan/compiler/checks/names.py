@@ -473,6 +473,28 @@ def group_named_twice(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@check("GPU129", "group-like-a-person", Severity.WARNING)
+def group_like_a_person(plan: Plan) -> Iterator[Finding]:
+    """A member that is a bare name is taken for a group, and the name is an address as people have.
+
+    ## Why
+    Kubernetes compares the names of groups and of users separately. As a group, a person's address matches nobody where
+    groups have other names; with Google Groups, an address is the name of a group.
+
+    ## Instead
+    Write `{user: anna@example.com}` for a person, and `{group: research@example.com}` for a group.
+    """
+    for tenant, at, member in _members(plan):
+        name = member.group or ""
+        if "@" in name and (at / "group").locate() == at.locate():  # else `group` is written
+            yield Finding(
+                at,
+                f"member `{name}` of tenant `{tenant.name}` is taken for a group",
+                label="an address as people have",
+                help=f"for a person, write `{{user: {name}}}`; for a group, `{{group: {name}}}`",
+            )
+
+
 @check("GPU470", "member-above-all-rules")
 def member_above_all_rules(plan: Plan) -> Iterator[Finding]:
     """A tenant's member is a group or an account that may do everything, or part of the cluster itself.

@@ -266,7 +266,14 @@ def _fewer(line: _Written, profile: Profile) -> str:
     """Return as many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
     rest = {line.gpu.current_name(name): count for name, count in positive(line.entry).items()}
     if fits(line.gpu, {**rest, profile.name: profile.max_instances}):
-        return f"a GPU holds up to {profile.max_instances} of them: `{line.name}: {profile.max_instances}`"
+        plain, left = line.name.partition("+")[0], line.count - profile.max_instances
+        filled = (
+            line.name != plain
+            and plain not in rest
+            and fits(line.gpu, {**rest, profile.name: profile.max_instances, plain: left})
+        )
+        others = f" and `{plain}: {left}`" if filled else ""
+        return f"a GPU holds up to {profile.max_instances} of them: `{line.name}: {profile.max_instances}`{others}"
     return nearest_that_fit(line.gpu, line.entry)
 
 

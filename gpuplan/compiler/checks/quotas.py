@@ -188,7 +188,8 @@ def limit_below_guaranteed(plan: Plan) -> Iterator[Finding]:
                 label=f"{number(quota.limit)} at most",
                 related=(Label(quota.at / "guaranteed", f"{held} guaranteed"),),
                 notes=(f"{number(quota.guaranteed - quota.limit)} units would stay idle for ever",),
-                help=f"write `limit: {held}` or more, or leave it out",
+                help=f"write `limit: {held}` or more, or leave it out; or, if they are swapped, "
+                f"`guaranteed: {number(quota.limit)}, limit: {held}`",
             )
 
 
@@ -267,7 +268,8 @@ def duplicate_quota(plan: Plan) -> Iterator[Finding]:
                 f"tenant `{tenant.name}` has two quotas on {units(quota)}",
                 label=f"a guarantee of {number(quota.guaranteed)}",
                 related=(Label(first.at, f"a guarantee of {number(first.guaranteed)}"),),
-                help="keep one of them",
+                help="keep one of them, or write their sum, "
+                f"`guaranteed: {number(quota.guaranteed + first.guaranteed)}`, in one",
             )
 
 

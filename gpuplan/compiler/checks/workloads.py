@@ -312,7 +312,8 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
             f"`{name}` has at least {least} replicas and at most {most}",
             label=f"above {most}",
             related=(Label(high, "the most"),),
-            help=f"write `minReplicas: {most}` or less",
+            help=f"write `minReplicas: {most}` or less; or, if they are swapped, "
+            f"`minReplicas: {most}, maxReplicas: {least}`",
         )
     elif not least <= work.replicas <= most and work.replicas != 1:  # one is what is left out
         is_less = work.replicas < least

@@ -40,7 +40,7 @@ from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMA
 from gpuplan.compiler.pipeline.unread import UnreadFiles
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
-from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, parse
+from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, models, parse
 
 KUSTOMIZE = "kustomize"
 OUT = "out"
@@ -165,7 +165,10 @@ class _Loader:
         read = frozenset({OVERLAYS, OUT, *(base.split("/")[0] for base in folders)})
         is_partial = self._lacks_some(documents, (folder, *folders))
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
-        parsed = [self._parse(document, bases, read, is_whole=id(document) not in patches) for document in documents]
+        parsed = [
+            self._parse(document, bases, documents, read, is_whole=id(document) not in patches)
+            for document in documents
+        ]
         misread = {
             item.document.name for item in parsed if any(each.rule is UNKNOWN_FIELD for each in item.diagnostics)
         }
@@ -213,7 +216,15 @@ class _Loader:
             document.kind not in KINDS or not document.name for document in documents
         )
 
-    def _parse(self, document: Document, bases: Sequence[Document], read: frozenset[str], *, is_whole: bool) -> Parsed:
+    def _parse(
+        self,
+        document: Document,
+        bases: Sequence[Document],
+        documents: Sequence[Document],
+        read: frozenset[str],
+        *,
+        is_whole: bool,
+    ) -> Parsed:
         """Parse a document once: one that no overlay changes is the same object for every cluster.
 
         What one that may not be whole lacks is most likely in the document of the bases that could not be read, or that
@@ -222,8 +233,11 @@ class _Loader:
         known = self.parsed.get(id(document))
         if known is None:
             known = self.parsed[id(document)] = parse(document)
-            lacking = [item.finding.label for item in known.diagnostics if item.rule is MISSING_FIELD]
-            unmatched = _unmatched(document, bases, lacking) if is_whole and lacking else None
+            lacking = [item.finding.label.split("`")[1] for item in known.diagnostics if item.rule is MISSING_FIELD]
+            lacking = lacking or _lacking_for_work(known, documents)
+            unmatched = _unmatched(document, bases, documents, lacking) if is_whole and lacking else None
+            if unmatched:
+                known = self.parsed[id(document)] = replace(known, policy=None)
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
                 self.unread_files.sent(item)
@@ -364,17 +378,52 @@ def _name_at(diagnostic: Diagnostic) -> str:
     return source.name if isinstance(source, Document) else ""
 
 
-def _unmatched(document: Document, bases: Sequence[Document], lacking: Sequence[str]) -> Diagnostic | None:
+def _lacking_for_work(parsed: Parsed, documents: Iterable[Document]) -> list[str]:
+    """Return the field without which a tenant that is nobody's parent is of no use to anybody."""
+    policy = parsed.policy
+    if not isinstance(policy, models.Tenant) or policy.spec.namespaces or policy.spec.labelled_namespaces:
+        return []
+    parents = (spec.get("parent") for document in documents if isinstance(spec := document.data.get("spec"), dict))
+    return [] if parsed.document.name in parents else ["namespaces"]
+
+
+def _renamed(document: Document, documents: Iterable[Document]) -> str:
+    """Return the one document of the bases that a change of none may be for, or nothing.
+
+    The overlay does not change it, or nothing refers to it either.
+    """
+    others = [other for other in documents if other.kind == document.kind and len(other.layers) == 1]
+    names = [other.name for other in others if not other.file.path.startswith(f"{OVERLAYS}/")]
+    if names[1:]:
+        said = {text for other in documents for text in _texts(other.data.get("spec"))}
+        names = [name for name in names if name not in said]
+    return names[0] if len(names) == 1 else ""
+
+
+def _texts(value: object) -> Iterator[object]:
+    """Yield the names of fields and the texts in a value."""
+    if isinstance(value, dict | list):
+        yield from value if isinstance(value, dict) else ()
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+    else:
+        yield value
+
+
+def _unmatched(
+    document: Document, bases: Sequence[Document], documents: Sequence[Document], lacking: Sequence[str]
+) -> Diagnostic | None:
     """Return a finding if the document looks like a change of one in the bases: misspelt, or gone from there.
 
     One that lacks a single field, and has no name like another, is rather a new one.
     """
     names = sorted({base.name for base in bases if base.kind == document.kind})
     close = None if document.name in names else renaming(document.name, names)
-    is_change = document.file.path.startswith(f"{OVERLAYS}/") and len(document.layers) == 1 and len(lacking) > 1
+    is_alone = document.file.path.startswith(f"{OVERLAYS}/") and len(document.layers) == 1
+    is_change = is_alone and (len(lacking) > 1 or (document.kind == "Tenant" and bool(names)))
     if document.kind not in KINDS or document.name in names or not (close or is_change):
         return None
-    fields = listing([label.split("`")[1] for label in lacking])
+    fields, renamed = listing(lacking), _renamed(document, documents)
     log = f"git log -S 'name: {document.name}' -- {DEFAULT_BASES[0]}"
     finding = Finding(
         document.origin / "metadata" / "name",
@@ -383,7 +432,8 @@ def _unmatched(document: Document, bases: Sequence[Document], lacking: Sequence[
         notes=(f"for a new document it lacks {fields}",),
         help=f"write `name: {close}`, or add what a {document.kind} needs"
         if close
-        else f"delete this document, or bring back the other one, which `{log}` finds; for a new one, add {fields}",
+        else (f"write `name: {renamed}`, if the {document.kind} was renamed; or " if renamed else "")
+        + f"delete this document, or bring back the other one, which `{log}` finds; for a new one, add {fields}",
     )
     return UNMATCHED_OVERLAY.report(finding)
 

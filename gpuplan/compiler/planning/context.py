@@ -54,19 +54,28 @@ class Context:
         self.diagnostics.append(rule.report(finding))
 
     def refer(
-        self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "", other: str = ""
+        self,
+        kind: str,
+        name: str,
+        at: Origin,
+        known: Mapping[str, T],
+        instead: str = "",
+        other: str = "",
+        optional: str = "",
     ) -> T | None:
         """Return the part that ``name`` refers to, or report a finding and return None if there is no such document.
 
         ``instead`` is help for those who write the name for what it means elsewhere, ``other`` what else to do than to
-        add the document.
+        add the document. An ``optional`` field may be left out, and then that nothing refers to a document says nothing.
         """
         found = known.get(name)
         self._referred.add((kind, name))
         if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
             if not instead and unknown.help.endswith(_addition(kind, name)):
-                self._unknown[len(self.diagnostics)] = kind, name, other
-                unknown = replace(unknown, help=f"{unknown.help}{other}")
+                if not optional:
+                    self._unknown[len(self.diagnostics)] = kind, name, other
+                leave = f"leave `{optional}` out, or " if optional else ""
+                unknown = replace(unknown, help=f"{leave}{unknown.help}{other}")
             self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
         return found
 

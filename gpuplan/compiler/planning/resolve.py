@@ -115,7 +115,7 @@ def resolve(
     tenants = _resolved(parsed, models.Tenant, partial(resolve_tenant, context))
     for tenant in tenants.values():
         if tenant.parent is not None:
-            context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants)
+            context.refer("Tenant", tenant.parent, tenant.at / "parent", tenants, optional="parent")
     limit_depth(context, tenants)
     context.tenants = tenants
     workloads = _resolved(parsed, models.Workload, partial(_workload, context))

@@ -102,6 +102,11 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
         line = as_line([*there, *value]) if isinstance(there, list) and isinstance(value, list) else ""
         both = f"write `{field}: {line}` in place of both"
         return both if line else f"write `{field}`, which stands here too, once, with the value that is meant"
+    if isinstance(value, list) and value[1:] and len(place) > 1 and isinstance(place[-2], int):
+        rest = {name: part for name, part in beside.items() if name != place[-1]}
+        lines = [as_line({field: item, **rest}) for item in value if accepts(model, (*place[:-1], field), item)]
+        if len(lines) == len(value) and all(lines):
+            return f"write {joined([f'`{line}`' for line in lines])}, each as an item of its own"
     better = taken(model, (*place[:-1], field), value)
     is_as_it_is = better is None or (better is value and _same_here(model, place))
     line = "" if is_as_it_is else as_line({field: better})[1:-1]
@@ -281,7 +286,11 @@ def _same_elsewhere(document: Document, model: type[BaseModel], place: Path) -> 
     same = [path for alias, paths in known.items() if bare(alias) == bare(name) for path in paths]
     plural = [path for alias, paths in known.items() if _stem(alias) == _stem(name) for path in paths]
     found = _places(document, model, place, same, value)
-    found = found or _places(document, model, place, _synonyms(model).get(name, ()), value)
+    found = found or [
+        home
+        for home in _places(document, model, place, _synonyms(model).get(name, ()), value)
+        if len(_words(name)) > 1 or isinstance(value_at(document.data, home.path[:-1]), dict)
+    ]
     return found or [home for home in _places(document, model, place, plural, value) if len(home.path) > len(place)]
 
 

@@ -127,8 +127,9 @@ def _read_wrong(document: Document, model: type[M], error: ValidationError) -> R
         except ValidationError as other:
             error = other
     problems = problems_by_place(document, error)
-    said, left_out = _without(model, data, problems)
-    return said, (*found, *describe(document, model, problems)), left_out
+    described, meant = describe(document, model, problems)
+    said, left_out = _without(model, data, {*problems, *meant})
+    return said, (*found, *described), left_out
 
 
 def _without(model: type[M], data: Mapping[str, Any], problems: Iterable[Path]) -> tuple[M | None, frozenset[Path]]:

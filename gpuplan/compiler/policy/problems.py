@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from gpuplan.compiler.base.credentials import is_credential
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, help_on_variables, listing, misspelling
 from gpuplan.compiler.policy import rules
@@ -39,7 +40,17 @@ from gpuplan.compiler.policy.homes import (
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, as_meant, example_of, mapping, mend, path_of, value_at
+from gpuplan.compiler.policy.shapes import (
+    Absent,
+    accepts,
+    as_line,
+    as_meant,
+    example_of,
+    mapping,
+    mend,
+    path_of,
+    value_at,
+)
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
 
@@ -60,8 +71,11 @@ def problems_by_place(document: Document, error: ValidationError) -> dict[Path, 
 
 def describe(
     document: Document, model: type[BaseModel], problems: Mapping[Path, ErrorDetails]
-) -> tuple[Diagnostic, ...]:
-    """Return a finding for each mistake, in the order in which pydantic met them."""
+) -> tuple[tuple[Diagnostic, ...], frozenset[Path]]:
+    """Return a finding for each mistake, in the order in which pydantic met them, and the fields that were meant.
+
+    A field that was meant is no more known than one with a wrong value.
+    """
     homes: dict[Path, Home] = {}
     missing = {place for place, problem in problems.items() if problem["type"] == "missing"}
     following = set(_misspelt(document, model, problems))  # which are no problems once all fields are where they belong
@@ -99,7 +113,17 @@ def describe(
         else:
             found[place] = _report(document, model, place, problem)
     told = {place: found[place].finding.help for place in unknown if place in found}
-    return tuple(item for place, item in found.items() if place not in missing or not _is_told(document, place, told))
+    meant = {
+        *(home.path for home in homes.values()),
+        *((*turned.into, name) for turned in turns.values() for name in turned.fields),
+        *(
+            (*place[:-1], near[0])
+            for place in {*told} - {*homes} - {*turns}
+            if (near := near_here(document, model, place))
+        ),
+    }
+    items = tuple(item for place, item in found.items() if place not in missing or not _is_told(document, place, told))
+    return items, frozenset(place for place in meant if isinstance(place[-1], str))
 
 
 def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:
@@ -281,6 +305,7 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         help=_said_for_no_bound(at, value)
         or help_on_variables(as_written(at))
         or _slip_of_yaml(at, kind, value, model)
+        or _part_of_nodes(at, value)
         or _reshaped(at, value, model)
         or WRONG_VALUES.get((str(at.path[-1]), type(value)), "")
         or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
@@ -290,6 +315,15 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
             else _type_help(kind, value) + example_of(model, at.path)
         ),
     )
+
+
+def _part_of_nodes(at: Origin, value: object) -> str:
+    """Return the number of nodes that a percentage of them is, if the document has their number."""
+    data = at.source.data if at.path[:2] == ("spec", "disruption") else {}  # type: ignore[union-attr]
+    nodes, percent = value_at(data, ("spec", "nodes", "count")), str(value).removesuffix("%")
+    if type(nodes) is not int or not percent.isdecimal() or not 0 < int(percent) <= 100 or percent == str(value):
+        return ""
+    return f"write `{max(1, nodes * int(percent) // 100)}`, {value} of the {nodes} nodes"
 
 
 _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
@@ -334,6 +368,13 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     ):
         return f"write `{as_line(turned)[1:-1]}`"
     meant = as_meant(model, at.path, value)
+    if (
+        at.path[-1] == "env"
+        and isinstance(meant, dict)
+        and any(is_credential(*map(str, pair)) for pair in meant.items())
+    ):
+        kept = {name: _OF_SECRET if is_credential(name, str(part)) else part for name, part in meant.items()}
+        return f"write `env: {as_line(kept)}` with the Secret that has the value, which is not shown here"
     line = "" if meant is None else as_line(meant)
     if not line:
         return ""
@@ -343,6 +384,9 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
     return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
+
+
+_OF_SECRET: Final = {"secretKeyRef": {"name": Absent(), "key": Absent()}}
 
 
 def _mapping_help(at: Origin, value: object, model: type[BaseModel]) -> str:
@@ -363,7 +407,7 @@ def _type_help(kind: str, value: object) -> str:
     if kind == "int_type" and str(value).endswith("%"):
         return "write a whole number in place of the percentage"
     if kind == "float_type" and str(value).endswith("%"):
-        return "write a number in place of the percentage, of units where it is a quota"
+        return "write a number in place of the percentage"
     if kind == "list_type":
         return "write a list: one `- ` item per line" if value else "write a list: one `- ` item per line, or `[]`"
     return f"write {EXPECTED_TYPES[kind]}"
@@ -387,10 +431,6 @@ def _value_not_allowed(
     alternative = f", or {context['or']}" if context.get("or") else ""
     if remedy := _said_for_no_bound(at, value):
         return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
-    if "quotas" in at.path and str(value).endswith("%"):
-        return Finding(
-            at, f"`{at}` cannot be {shown}", label="not a number of units", help=_type_help("float_type", value)
-        )
     if isinstance(value, str) and (advice := help_on_variables(value)):
         return Finding(at, f"`{at}` cannot be {shown}", label="no value yet", help=advice)
     if typed := WRONG_VALUES.get((str(at.path[-1]), type(value))):
@@ -408,14 +448,25 @@ def _value_not_allowed(
             notes=(f"its values are {in_code(allowed)}{alternative}",),
             help=_reshaped(at, value, model)
             or (f"write `{close}`" if close else "")
-            or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}",
+            or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}{_by_other_field(at, value, model)}",
         )
     limit = _limit(kind, context) + alternative
+    if value == 0 and at.path[0] == "spec" and at.path[-1] in ("replicas", "pods") and "sharing" not in at.path:
+        off = "delete the document, or in an overlay write `metadata: {name: ..., $patch: delete}`"
+        return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {limit}; to switch it off, {off}")
     is_form = kind == "string_pattern_mismatch"
     meant = form_of(context["pattern"]).mend(str(value)) if is_form else context.get("meant")
     if (kind in BOUNDS or (is_form and not meant)) and (other := _reshaped(at, value, model)):
         return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=other)
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
+
+
+def _by_other_field(at: Origin, value: object, model: type[BaseModel]) -> str:
+    """Return the field beside one for a few words that takes any other: `clusterRole` beside `role`."""
+    parent, field = nested_model(model, at.path[:-1]), str(at.path[-1]).capitalize()
+    others = [name for name in (named(parent) if parent else ()) if name.endswith(field)]
+    fitting = [name for name in others if accepts(model, (*at.path[:-1], name), value)]
+    return f"; or `{fitting[0]}: {value}` in place of `{at.path[-1]}`" if len(fitting) == 1 else ""
 
 
 _SHORTEST: Final = 3
@@ -426,6 +477,8 @@ _CREDENTIALS: Final = re.compile(r"//\S*@")
 
 def _said_for_no_bound(at: Origin, value: object) -> str:
     """Return what to write in a quota in place of a word for "no bound", or nothing if the text is no such word."""
+    if "quotas" in at.path and isinstance(value, str) and value.endswith("%"):
+        return f"write units in place of `{value}`: `gpuplan show` says how many the pool has"
     if value not in UNLIMITED or "quotas" not in at.path:
         return ""
     return NO_NUMBER.get(str(at.path[-2] if "classLimits" in at.path[-2:-1] else at.path[-1]), "")

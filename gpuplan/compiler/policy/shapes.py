@@ -22,7 +22,7 @@ from gpuplan.compiler.policy.data.elsewhere import CALLED
 from gpuplan.compiler.policy.data.values import WORDS
 from gpuplan.compiler.policy.fields import document, fields_along, nested_model
 from gpuplan.compiler.policy.marks import AnyText, Keyed, Main, find_mark, marks_of, models_in
-from gpuplan.compiler.policy.texts import form_of
+from gpuplan.compiler.policy.texts import form_of, is_quantity, quantity_meant
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -68,6 +68,7 @@ def example_of(model: type[BaseModel], place: Path) -> str:
 
 
 _EXAMPLE: Final = regex("such as `([^`]+)`")
+_BEFORE_EXAMPLE: Final = len(", such as `")
 
 
 def annotation_at(model: type[BaseModel], place: Path) -> object:
@@ -448,18 +449,25 @@ def _as_fields(
     if isinstance(value, str) and (taint := _TAINT.fullmatch(value)):
         yield {name: part for name, part in taint.groupdict().items() if part}
     main = {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Main)}
-    read = next((mark.read for mark in main.values() if mark.read), None)
+    words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
+    read = next((mark.read for mark in main.values() if mark.read and not words), None)
+    if any(value == field.get_default() for name, field in fields if name in words and isinstance(value, str)):
+        return  # which holds without a word
     if read and isinstance(value, str):
         yield from filter(None, [{**read(value)}])
     if (read and isinstance(value, str)) or isinstance(value, dict) or value is None or value == "":
         return
     required = [name for name, field in fields if field.is_required()]
-    words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
     taken = required if len(required) == 1 else [name for name in required if accepts(model, (*place, name), value)]
     named = [*main] or (taken if len(taken) == 1 else [])
     forms = [form for form, _ in _TELLING if isinstance(value, str) and form.match(value)]
     telling = [name for name, _ in fields if any(name in names.split() for form, names in _TELLING if form in forms)]
-    names = dict.fromkeys(telling or (() if forms and not main else (*words, *named)))
+    names = dict.fromkeys(telling or (() if forms and not main else words or named))
+    if isinstance(value, str) and not is_quantity(value):
+        amounts = [name for name in names if is_quantity(example_of(model, (*place, name))[_BEFORE_EXAMPLE:-1])]
+        amounts = [name for name in amounts if accepts(model, (*place, name), value)]  # whatever its type takes
+        yield from ({name: meant[0]} for name in amounts if (meant := _IN_CODE.findall(quantity_meant(value))))
+        names = {name: None for name in names if name not in amounts}
     yield from ({name: value} for name in names if accepts(model, (*place, name), value))
     meant = ((name, as_meant(model, (*place, name), value)) for name in names)
     yield from ({name: better} for name, better in meant if better is not None)

@@ -204,6 +204,13 @@ def quantity_meant(text: str) -> str:
 
 
 _QUANTITY: Final = r"^([0-9]{1,18}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+
+
+def is_quantity(text: str) -> bool:
+    """Whether a text is a quantity as Kubernetes writes it."""
+    return regex(_QUANTITY).match(text) is not None
+
+
 _A_QUANTITY: Final = "a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory"
 
 

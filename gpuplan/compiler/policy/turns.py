@@ -21,12 +21,14 @@ from gpuplan.compiler.policy.models.pool import (
     MigLayoutSpec,
     Mps,
     Nodes,
+    PoolSpec,
     Sharing,
     TimeSlicing,
     Window,
     division_of,
 )
 from gpuplan.compiler.policy.models.prices import Rate
+from gpuplan.compiler.policy.models.shared import Metadata
 from gpuplan.compiler.policy.models.tenant import Containers, Member, PriorityClassSpec, Quota, TenantSpec
 from gpuplan.compiler.policy.models.workload import Autoscaling, Inference, Probe, Route, ValueFrom, WorkloadSpec
 from gpuplan.compiler.policy.schedules import window_meant
@@ -77,9 +79,10 @@ def find_turned(
     if not fields:
         into, fields = next(
             (
-                (above, turned(written[name], {name: 0}))
+                (above, meant)
                 for (model_of, words), (above, turned) in _ABOVE.items()
                 if parent is model_of and name in words.split()
+                if _fits(model, above, meant := turned(written[name], {name: 0}))
             ),
             (around, {}),
         )
@@ -307,6 +310,17 @@ def _shares(value: object, _: Fields) -> Fields:
     return {"replicas": counts[0]} if counts and len({*map(str, counts)}) == 1 and counts[0] is not None else {}
 
 
+_PROFILE_NAMES: Final = "profile size slice partition"
+_NUMBER_NAMES: Final = ("count", "number", "quantity", "amount", "replicas")
+
+
+def _profiles(value: object, written: Fields) -> Fields:
+    """Return the instances that a profile and the number of them mean, or as many as fit on a GPU without a number."""
+    division = division_of(value) if isinstance(value, str) else {}
+    numbers = [number for name in _NUMBER_NAMES if type(number := written.get(name)) is int]
+    return {name: {value: number} for name in division for number in numbers if name == "instances"} or division
+
+
 def divided(entries: object) -> Fields:
     """Return the field of a layout that says what an entry of the MIG manager's file does."""
     devices = [dict(_division(mapping(part))) for part in (entries if isinstance(entries, list) else [])]
@@ -361,6 +375,18 @@ _OF_WINDOW: Final = (
     "until",
     "endTime",
 )
+
+
+def _prefixed(labels: object) -> Fields:
+    """Return labels of nodes: NFD puts those without a prefix of their own below its own."""
+    return {key if "/" in key else f"example.com/{key}": part for key, part in mapping(labels).items()}
+
+
+def _windows(value: object, _: Fields) -> Fields:
+    """Return the windows that those of an AppProject mean, if all of them allow."""
+    items = _items(value) or [mapping(value)]
+    windows = [{name: item[name] for name in ("schedule", "duration", "timeZone") if name in item} for item in items]
+    return {"disruption": {"windows": windows}} if {item.get("kind", "allow") for item in items} == {"allow"} else {}
 
 
 def _month(field: str) -> Turn:
@@ -537,14 +563,15 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     },
     Member: {"kind": _subject, "serviceAccount": _service_account},
     Containers: {"requests": _requests},
+    PoolSpec: {"syncWindow syncWindows": _windows},
     Nodes: {" ".join(_BOUNDS): _larger},
     Window: {" ".join(_OF_WINDOW): _window},
-    Mig: {
-        "profile": lambda value, _: division_of(value) if isinstance(value, str) else {},
+    Mig: {_PROFILE_NAMES: _profiles, "mig-configs": _config, "mig-devices": lambda _, written: divided([written])},
+    MigLayoutSpec: {
+        _PROFILE_NAMES: _profiles,
         "mig-configs": _config,
         "mig-devices": lambda _, written: divided([written]),
     },
-    MigLayoutSpec: {"mig-configs": _config, "mig-devices": lambda _, written: divided([written])},
     Sharing: {"mig-configs": lambda value, written: {"mig": layout} if (layout := _config(value, written)) else {}},
     Billing: {"spot preemptible": lambda value, _: {"term": "spot"} if value is True else {}},
     Rate: {"perNodeMonth nodeMonth": _month("perNodeHour"), "perGpuMonth monthly perMonth": _month("perGpuHour")},
@@ -562,6 +589,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Devices: {
         "devices": lambda value, written: {} if "gpus" in written else {"gpus": value},
         "mig-devices": lambda _, written: dict(_division(written)),
+        _PROFILE_NAMES: _profiles,
     },
     Argocd: {"source": _source},
     WorkloadSpec: {
@@ -582,6 +610,11 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
     (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
+    (Metadata, "labels"): (("spec",), lambda value, _: {"nodeLabels": _prefixed(value)}),
+    (Metadata, "annotations labels"): (
+        ("spec",),
+        lambda value, name: {"podPatch": {"metadata": {next(iter(name)): value}}},
+    ),
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),
 }
 """The mapping further up into which fields of others go, and their turn."""
@@ -592,6 +625,7 @@ _TOGETHER: Final[tuple[tuple[str, ...], ...]] = (
     ("requests", "limits"),
     ("mig-devices", "mig-enabled", "devices"),
     _OF_WINDOW,
+    *((name, *_NUMBER_NAMES) for name in _PROFILE_NAMES.split()),
     *((least, most) for least, most in zip(_BOUNDS[::2], _BOUNDS[1::2], strict=True)),
 )
 """Fields that say one thing together; the first has the turn."""

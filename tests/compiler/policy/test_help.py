@@ -61,6 +61,9 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
     elif found := re.fullmatch(r"indent `(.+)`, and what is below it, by .*", help_):
         into = at(data, path_of(re.findall("belongs into `([^`]+)`", finding.message)[0]))
         into[key] = holder.pop(key)
+    elif found := re.fullmatch(r"write (`.+` and `.+`), each as an item of its own", help_):
+        items = at(data, place[:-2])
+        items[place[-2] : place[-2] + 1] = map(yaml.safe_load, re.findall("`([^`]+)`", found[1]))
     elif found := re.match(r"write two items, `(.+?)` and `(.+?)`", help_):
         holder[key : key + 1] = [found[1], yaml.safe_load(found[2])]
     elif found := re.fullmatch(r"write (`.+`) below `(\S+)`, in place of `(.+)`", help_):
@@ -82,7 +85,9 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
         for other in {*others} - {key}:
             del holder[other]
         replace(holder, key, yaml.safe_load(f"{{{found[1]}}}"))
-    elif found := re.match(r"(?:write `?|put it in quotes: )([^`]+?)`?(?: without quotes|, or .*)?$", help_):
+    elif found := re.match(
+        r"(?:write `?|put it in quotes: )([^`]+?)`?(?: without quotes|, or .*|, [0-9]+% of .*)?$", help_
+    ):
         meant = yaml.safe_load(found[1])
         is_entry = isinstance(holder, dict) and isinstance(meant, dict) and (finding.at.on_key or key in meant)
         replace(holder, key, meant if is_entry else {key: meant})
@@ -359,7 +364,27 @@ ROWS = [
     # A value in place of a mapping.
     ("Pool", f"{NODES}sharing: {{timeSlicing: 3}}", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
     ("Pool", f"{NODES}sharing: {{mps: 4}}", f"{NODES}sharing: {{mps: {{replicas: 4}}}}"),
-    ("Pool", f"{NODES}sharing: {{mig: mixed}}", f"{NODES}sharing: {{mig: {{layout: mixed}}}}"),
+    ("Pool", f"{NODES}sharing: {{mig: halves}}", f"{NODES}sharing: {{mig: {{layout: halves}}}}"),
+    # A field that two unknown ones say together, what and how many.
+    (
+        "Pool",
+        f"{NODES}sharing: {{mig: {{profile: 3g.40gb, count: 2}}}}",
+        f"{NODES}sharing: {{mig: {{instances: {{3g.40gb: 2}}}}}}",
+    ),
+    ("MigLayout", "profile: 1g.10gb\ncount: 5", "instances: {1g.10gb: 5}"),
+    (
+        "MigLayout",
+        "devices: [{gpus: all, profile: 1g.10gb, count: 5}]",
+        "devices: [{gpus: all, instances: {1g.10gb: 5}}]",
+    ),
+    (
+        "Pool",
+        f"{WHOLE}syncWindows: [{{kind: allow, schedule: 0 2 * * 6, duration: 4h}}]",
+        f"{WHOLE}disruption: {{windows: [{{schedule: 0 2 * * 6, duration: 4h}}]}}",
+    ),
+    ("Pool", f"{WHOLE}disruption: {{maxUnavailable: 50%}}", f"{WHOLE}disruption: {{maxUnavailable: 1}}"),
+    ("Workload", f"{SERVICE}model: 100GB", f"{SERVICE}model: {{size: 100Gi}}"),
+    ("Tenant", "members: [{groups: [b, c], role: view}]", "members: [{group: b, role: view}, {group: c, role: view}]"),
     ("Pool", f"{NODES}sharing: {{exclusive: true}}", WHOLE),
     ("Pool", f"{NODES}sharing: {{dynamicMig: [1g.10gb]}}", f"{NODES}sharing: {{dynamicMig: {{profiles: [1g.10gb]}}}}"),
     ("Pool", f"{WHOLE}disruption: automatic", f"{WHOLE}disruption: {{approval: automatic}}"),
@@ -455,7 +480,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
     [
         (
             "quotas: [{pool: a, guaranteed: 50%}]",
-            "write a number in place of the percentage, of units where it is a quota",
+            "write units in place of `50%`: `gpuplan show` says how many the pool has",
         ),
         ("hard: {requests.nvidia.com/gpu: 36}", "write `quotas: [{pool: ..., guaranteed: 36}]`"),
         (
@@ -464,7 +489,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
         ),
         (
             "quotas: [{pool: a, guaranteed: 1, limit: 50%}]",
-            "write a number in place of the percentage, of units where it is a quota",
+            "write units in place of `50%`: `gpuplan show` says how many the pool has",
         ),
         ("members: [a]\ngroups: [b]", "write `members: [a, b]` in place of both"),
         ("turns: 3", "write one of the fields here, or leave `turns` out: gpuplan has no such field"),
@@ -472,3 +497,89 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
 )
 def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -> None:
     assert [found.finding.help for found in read(a_document("Tenant", fields)).diagnostics] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [
+        (
+            "Pool",
+            f"{NODES}sharing: {{mig: mixed}}",
+            (
+                "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; `mixed` is "
+                "their `strategy` without a word"
+            ),
+        ),
+        ("Pool", f"{NODES}sharing: {{mig: single}}", "write `mig: {strategy: single, ...}`"),
+        (
+            "Pool",
+            f"{NODES}sharing: {{mig: {{layout: a, count: 2}}}}",
+            "write one of the fields here, or leave `count` out: gpuplan has no such field",
+        ),
+        (
+            "Workload",
+            f"{SERVICE}model: meta-llama/Llama-3-8B",
+            "write `model: {size: 100Gi, download: {image: ..., args: [...]}}`: a container copies the model",
+        ),
+        (
+            "Workload",
+            f"{SERVICE}env: [{{name: TOKEN, value: abcdef}}, {{name: A, value: b}}]",
+            (
+                "write `env: {TOKEN: {secretKeyRef: {name: ..., key: ...}}, A: b}` with the Secret that has the value, which "
+                "is not shown here"
+            ),
+        ),
+        (
+            "Workload",
+            "inference: {replicas: 0}",
+            (
+                "write a number of at least 1; to switch it off, delete the document, or in an overlay write `metadata: "
+                "{name: ..., $patch: delete}`"
+            ),
+        ),
+        (
+            "PriorityClass",
+            "value: high",
+            (
+                "write a whole number, such as `500`: pods of a higher one go first, and `gpuplan show` lists those of the "
+                "other classes"
+            ),
+        ),
+        (
+            "Tenant",
+            "members: [{group: b, role: gpu-user}]",
+            "write one of `view`, `edit`, `admin`; or `clusterRole: gpu-user` in place of `role`",
+        ),
+        ("Tenant", "members: [{group: b, role: cluster-admin}]", "write `admin`"),
+    ],
+)
+def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields: str, expected: str) -> None:
+    assert [found.finding.help for found in read(a_document(kind, fields)).diagnostics] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "entry", "expected"),
+    [
+        ("Pool", WHOLE, "labels", "write `nodeLabels: {example.com/cost: ml}` below `spec`, in place of `labels`"),
+        (
+            "Workload",
+            SERVICE,
+            "labels",
+            "write `podPatch: {metadata: {labels: {cost: ml}}}` below `spec`, in place of `labels`",
+        ),
+        (
+            "Tenant",
+            "",
+            "labels",
+            (
+                "leave it out of `metadata`, which has a `name` alone: objects that gpuplan writes get it by a patch in "
+                "overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
+            ),
+        ),
+        ("Pool", WHOLE, "namespace", "leave it out: documents of gpuplan are in no namespace"),
+    ],
+)
+def test_metadata_has_a_name_alone(kind: str, fields: str, entry: str, expected: str) -> None:
+    data = a_document(kind, fields)
+    data["metadata"][entry] = {"cost": "ml"} if entry == "labels" else "gpu"
+    assert [found.finding.help for found in read(data).diagnostics] == [expected]

@@ -322,8 +322,8 @@ _EQUAL_PARTS = (
 """(`perDevicePinnedDeviceMemoryLimits` and `activeThreadPercentage` in `cmd/mps-control-daemon/mps` there.)"""
 
 _BY_METADATA = (
-    "leave it out of `metadata`, which has a `name` alone: a Workload says `podPatch: {metadata: {labels: {...}}}`, "
-    "and for all else there is a patch in overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
+    "leave it out of `metadata`, which has a `name` alone: objects that gpuplan writes get it by a patch in "
+    "overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
 )
 REMEDIES: Mapping[Path, str] = {
     ("[]", "$patch"): "leave the item out: the list of an overlay replaces that of the base",
@@ -331,6 +331,7 @@ REMEDIES: Mapping[Path, str] = {
     ("spec", "enabled"): "to leave it out of a cluster, write `metadata: {name: ..., $patch: delete}` in its overlay",
     ("metadata", "labels"): _BY_METADATA,
     ("metadata", "annotations"): _BY_METADATA,
+    ("metadata", "namespace"): "leave it out: documents of gpuplan are in no namespace",
     ("destination", "namespace"): "leave it out: each Application has the namespace of its objects",
     ("windows", "kind"): "leave it out: windows allow, and nothing else syncs while there is one",
     ("windows", "manualSync"): "say it by `approval: manual` of `disruption`: a person then starts each sync",

@@ -33,6 +33,11 @@ TEXT_REMEDIES: Mapping[Path, str] = {
     ("spec", "nodes"): "write `nodes: {count: ..., gpusPerNode: ...}`, with the largest number of a range as `count`",
     ("inference", "replicas"): "write one number; for a range, `autoscaling` beside it, such as "
     "`{minReplicas: 2, maxReplicas: 8, cpuPercent: 70}`",
+    (
+        "sharing",
+        "mig",
+    ): "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; "
+    "`mixed` is their `strategy` without a word",
     ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
 }
 """Advice on texts that are most likely meant as something else, by the end of the path."""
@@ -45,6 +50,8 @@ WRONG_VALUES: Mapping[tuple[str, type], str] = {
     ("gpu", list): "write one model, and a document of its own for each of the others",
     ("split", list): "write each with its namespace: `split: {NAMESPACE: 12, OTHER: 24}`",
     ("matchLabels", dict): "write its entries in its place: the labels of a selector stand right below it",
+    ("value", str): "write a whole number, such as `500`: pods of a higher one go first, and `gpuplan show` lists "
+    "those of the other classes",
     ("gang", bool): "write the number of pods that start together, or leave it out for all",
     ("model", str): "write `model: {size: 100Gi, download: {image: ..., args: [...]}}`: a container copies the model",
 }

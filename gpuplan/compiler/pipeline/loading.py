@@ -9,7 +9,9 @@ from pathlib import Path
 from posixpath import basename, dirname, normpath
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
+from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing, renaming
 from gpuplan.compiler.catalog import Gpu, load as load_catalog
@@ -383,7 +385,7 @@ def _lacking_for_work(parsed: Parsed, documents: Iterable[Document]) -> list[str
     policy = parsed.policy
     if not isinstance(policy, models.Tenant) or policy.spec.namespaces or policy.spec.labelled_namespaces:
         return []
-    parents = (spec.get("parent") for document in documents if isinstance(spec := document.data.get("spec"), dict))
+    parents = (value_at(document.data, ("spec", "parent")) for document in documents)
     return [] if parsed.document.name in parents else ["namespaces"]
 
 
@@ -395,19 +397,11 @@ def _renamed(document: Document, documents: Iterable[Document]) -> str:
     others = [other for other in documents if other.kind == document.kind and len(other.layers) == 1]
     names = [other.name for other in others if not other.file.path.startswith(f"{OVERLAYS}/")]
     if names[1:]:
-        said = {text for other in documents for text in _texts(other.data.get("spec"))}
+        said = {
+            str(part) for other in documents for each in leaves(other.data.get("spec")) for part in (*each[0], each[1])
+        }
         names = [name for name in names if name not in said]
     return names[0] if len(names) == 1 else ""
-
-
-def _texts(value: object) -> Iterator[object]:
-    """Yield the names of fields and the texts in a value."""
-    if isinstance(value, dict | list):
-        yield from value if isinstance(value, dict) else ()
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
-    else:
-        yield value
 
 
 def _unmatched(

@@ -66,7 +66,7 @@ class Context:
         """Return the part that ``name`` refers to, or report a finding and return None if there is no such document.
 
         ``instead`` is help for those who write the name for what it means elsewhere, ``other`` what else to do than to
-        add the document. An ``optional`` field may be left out, and then that nothing refers to a document says nothing.
+        add the document. An ``optional`` field may be left out; that nothing refers to a document says nothing then.
         """
         found = known.get(name)
         self._referred.add((kind, name))

@@ -40,6 +40,7 @@ from gpuplan.compiler.policy.homes import (
     with_colon,
 )
 from gpuplan.compiler.policy.models import API_VERSION, KINDS
+from gpuplan.compiler.policy.parse import document_of
 from gpuplan.compiler.policy.shapes import (
     Absent,
     accepts,
@@ -319,11 +320,10 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
 
 def _part_of_nodes(at: Origin, value: object) -> str:
     """Return the number of nodes that a percentage of them is, if the document has their number."""
-    data = at.source.data if at.path[:2] == ("spec", "disruption") else {}  # type: ignore[union-attr]
-    nodes, percent = value_at(data, ("spec", "nodes", "count")), str(value).removesuffix("%")
-    if type(nodes) is not int or not percent.isdecimal() or not 0 < int(percent) <= 100 or percent == str(value):
-        return ""
-    return f"write `{max(1, nodes * int(percent) // 100)}`, {value} of the {nodes} nodes"
+    document, percent = document_of(at), re.fullmatch("([1-9][0-9]?|100)%", str(value))
+    nodes = value_at(document.data, ("spec", "nodes", "count")) if document and "disruption" in at.path else None
+    is_known = percent is not None and type(nodes) is int
+    return f"write `{max(1, nodes * int(percent[1]) // 100)}`, {value} of the {nodes} nodes" if is_known else ""
 
 
 _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
@@ -368,13 +368,10 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     ):
         return f"write `{as_line(turned)[1:-1]}`"
     meant = as_meant(model, at.path, value)
-    if (
-        at.path[-1] == "env"
-        and isinstance(meant, dict)
-        and any(is_credential(*map(str, pair)) for pair in meant.items())
-    ):
-        kept = {name: _OF_SECRET if is_credential(name, str(part)) else part for name, part in meant.items()}
-        return f"write `env: {as_line(kept)}` with the Secret that has the value, which is not shown here"
+    variables = mapping(meant) if at.path[-1] == "env" else {}
+    if secret := {name: _OF_SECRET for name, part in variables.items() if is_credential(name, str(part))}:
+        line = as_line({**variables, **secret})
+        return f"write `env: {line}` with the Secret that has the value, which is not shown here"
     line = "" if meant is None else as_line(meant)
     if not line:
         return ""
@@ -448,11 +445,14 @@ def _value_not_allowed(
             notes=(f"its values are {in_code(allowed)}{alternative}",),
             help=_reshaped(at, value, model)
             or (f"write `{close}`" if close else "")
-            or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}{_by_other_field(at, value, model)}",
+            or f"write {'one of ' if allowed[1:] else ''}{in_code(allowed)}{alternative}"
+            + _by_other_field(at, value, model),
         )
     limit = _limit(kind, context) + alternative
     if value == 0 and at.path[0] == "spec" and at.path[-1] in ("replicas", "pods") and "sharing" not in at.path:
-        off = "delete the document, or in an overlay write `metadata: {name: ..., $patch: delete}`"
+        document = document_of(at)
+        name = document.name if document else ""
+        off = f"delete the document, or in an overlay write `metadata: {{name: {name}, $patch: delete}}`"
         return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {limit}; to switch it off, {off}")
     is_form = kind == "string_pattern_mismatch"
     meant = form_of(context["pattern"]).mend(str(value)) if is_form else context.get("meant")

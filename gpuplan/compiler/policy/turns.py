@@ -385,7 +385,7 @@ def _prefixed(labels: object) -> Fields:
 def _windows(value: object, _: Fields) -> Fields:
     """Return the windows that those of an AppProject mean, if all of them allow."""
     items = _items(value) or [mapping(value)]
-    windows = [{name: item[name] for name in ("schedule", "duration", "timeZone") if name in item} for item in items]
+    windows = [{name: part for name, part in item.items() if name != "kind"} for item in items]
     return {"disruption": {"windows": windows}} if {item.get("kind", "allow") for item in items} == {"allow"} else {}
 
 
@@ -611,10 +611,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
     (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
     (Metadata, "labels"): (("spec",), lambda value, _: {"nodeLabels": _prefixed(value)}),
-    (Metadata, "annotations labels"): (
-        ("spec",),
-        lambda value, name: {"podPatch": {"metadata": {next(iter(name)): value}}},
-    ),
+    (Metadata, "annotations labels"): (("spec",), lambda value, of: {"podPatch": {"metadata": {[*of][0]: value}}}),  # noqa: RUF015
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),
 }
 """The mapping further up into which fields of others go, and their turn."""

@@ -50,7 +50,7 @@ def mended(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:
+def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:  # noqa: C901 - a branch for each form of help
     """The document after the one edit that the help of a finding asks for."""
     data, place, help_ = deepcopy(data), finding.at.path, finding.help
     key: Any = place[-1]
@@ -506,8 +506,8 @@ def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -
             "Pool",
             f"{NODES}sharing: {{mig: mixed}}",
             (
-                "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; `mixed` is "
-                "their `strategy` without a word"
+                "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; "
+                "`mixed` is their `strategy` without a word"
             ),
         ),
         ("Pool", f"{NODES}sharing: {{mig: single}}", "write `mig: {strategy: single, ...}`"),
@@ -525,24 +525,24 @@ def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -
             "Workload",
             f"{SERVICE}env: [{{name: TOKEN, value: abcdef}}, {{name: A, value: b}}]",
             (
-                "write `env: {TOKEN: {secretKeyRef: {name: ..., key: ...}}, A: b}` with the Secret that has the value, which "
-                "is not shown here"
+                "write `env: {TOKEN: {secretKeyRef: {name: ..., key: ...}}, A: b}` with the Secret that has the "
+                "value, which is not shown here"
             ),
         ),
         (
             "Workload",
             "inference: {replicas: 0}",
             (
-                "write a number of at least 1; to switch it off, delete the document, or in an overlay write `metadata: "
-                "{name: ..., $patch: delete}`"
+                "write a number of at least 1; to switch it off, delete the document, or in an overlay write "
+                "`metadata: {name: a, $patch: delete}`"
             ),
         ),
         (
             "PriorityClass",
             "value: high",
             (
-                "write a whole number, such as `500`: pods of a higher one go first, and `gpuplan show` lists those of the "
-                "other classes"
+                "write a whole number, such as `500`: pods of a higher one go first, and `gpuplan show` lists those "
+                "of the other classes"
             ),
         ),
         (
@@ -572,8 +572,8 @@ def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields:
             "",
             "labels",
             (
-                "leave it out of `metadata`, which has a `name` alone: objects that gpuplan writes get it by a patch in "
-                "overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
+                "leave it out of `metadata`, which has a `name` alone: objects that gpuplan writes get it by a patch "
+                "in overlays/<cluster>/kustomize/: docs/how-to/patch-what-gpuplan-writes.md"
             ),
         ),
         ("Pool", WHOLE, "namespace", "leave it out: documents of gpuplan are in no namespace"),

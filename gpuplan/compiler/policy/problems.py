@@ -322,8 +322,9 @@ def _part_of_nodes(at: Origin, value: object) -> str:
     """Return the number of nodes that a percentage of them is, if the document has their number."""
     document, percent = document_of(at), re.fullmatch("([1-9][0-9]?|100)%", str(value))
     nodes = value_at(document.data, ("spec", "nodes", "count")) if document and "disruption" in at.path else None
-    is_known = percent is not None and type(nodes) is int
-    return f"write `{max(1, nodes * int(percent[1]) // 100)}`, {value} of the {nodes} nodes" if is_known else ""
+    if percent is None or not isinstance(nodes, int):
+        return ""
+    return f"write `{max(1, nodes * int(percent[1]) // 100)}`, {value} of the {nodes} nodes"
 
 
 _MAPPINGS = ("model_type", "model_attributes_type", "dict_type")

@@ -466,7 +466,7 @@ def _as_fields(
     if isinstance(value, str) and not is_quantity(value):
         amounts = [name for name in names if is_quantity(example_of(model, (*place, name))[_BEFORE_EXAMPLE:-1])]
         amounts = [name for name in amounts if accepts(model, (*place, name), value)]  # whatever its type takes
-        yield from ({name: meant[0]} for name in amounts if (meant := _IN_CODE.findall(quantity_meant(value))))
+        yield from ({name: text} for name in amounts for text in _IN_CODE.findall(quantity_meant(value))[:1])
         names = {name: None for name in names if name not in amounts}
     yield from ({name: value} for name in names if accepts(model, (*place, name), value))
     meant = ((name, as_meant(model, (*place, name), value)) for name in names)

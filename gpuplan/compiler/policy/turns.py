@@ -310,15 +310,15 @@ def _shares(value: object, _: Fields) -> Fields:
     return {"replicas": counts[0]} if counts and len({*map(str, counts)}) == 1 and counts[0] is not None else {}
 
 
-_PROFILE_NAMES: Final = "profile size slice partition"
+_PROFILE_NAMES: Final = "profile size slice partition type"
 _NUMBER_NAMES: Final = ("count", "number", "quantity", "amount", "replicas")
 
 
 def _profiles(value: object, written: Fields) -> Fields:
     """Return the instances that a profile and the number of them mean, or as many as fit on a GPU without a number."""
-    division = division_of(value) if isinstance(value, str) else {}
+    most = mapping(division_of(str(value)).get("instances"))
     numbers = [number for name in _NUMBER_NAMES if type(number := written.get(name)) is int]
-    return {name: {value: number} for name in division for number in numbers if name == "instances"} or division
+    return {"instances": {value: numbers[0]} if numbers else most} if most else {}
 
 
 def divided(entries: object) -> Fields:

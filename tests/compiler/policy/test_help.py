@@ -62,8 +62,8 @@ def applied(data: dict[str, Any], finding: Finding) -> dict[str, Any]:  # noqa: 
         into = at(data, path_of(re.findall("belongs into `([^`]+)`", finding.message)[0]))
         into[key] = holder.pop(key)
     elif found := re.fullmatch(r"write (`.+` and `.+`), each as an item of its own", help_):
-        items = at(data, place[:-2])
-        items[place[-2] : place[-2] + 1] = map(yaml.safe_load, re.findall("`([^`]+)`", found[1]))
+        index, items = int(place[-2]), at(data, place[:-2])
+        items[index : index + 1] = map(yaml.safe_load, re.findall("`([^`]+)`", found[1]))
     elif found := re.match(r"write two items, `(.+?)` and `(.+?)`", help_):
         holder[key : key + 1] = [found[1], yaml.safe_load(found[2])]
     elif found := re.fullmatch(r"write (`.+`) below `(\S+)`, in place of `(.+)`", help_):
@@ -372,6 +372,7 @@ ROWS = [
         f"{NODES}sharing: {{mig: {{instances: {{3g.40gb: 2}}}}}}",
     ),
     ("MigLayout", "profile: 1g.10gb\ncount: 5", "instances: {1g.10gb: 5}"),
+    ("MigLayout", "type: 1g.10gb\nnumber: 5", "instances: {1g.10gb: 5}"),
     (
         "MigLayout",
         "devices: [{gpus: all, profile: 1g.10gb, count: 5}]",

@@ -71,12 +71,10 @@ def test_a_column_that_may_go_goes_if_it_has_nothing_in_any_row() -> None:
 
 
 def test_a_sign_at_the_start_of_cells_is_explained_where_its_column_is_shown() -> None:
-    table = Table(
-        ("POOL", "SHARED AS", "MEMORY"), [("small-inference", "time-slicing, 3 shares", "~9 MiB")], extra=(2,)
-    )
+    table = Table(POOLS.headings, [(*row[:3], f"~{row[3]}") for row in POOLS.rows], extra=(3,))
 
     assert table.shown().endswith("\n~ = an even part of a GPU, which nothing enforces\n")
-    assert "~" not in table.shown(at(40))
+    assert table.shown(at(60)).endswith("\n-o wide adds RESOURCE\n")
 
 
 def test_headings_are_parted_before_cells() -> None:

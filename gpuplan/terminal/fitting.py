@@ -55,11 +55,10 @@ class Table(Value):
 
     def filled(self) -> Table:
         """Return the table without the ``extra`` columns that have nothing in any row."""
-        empty = {index for index in self.extra if all(row[index] == NOTHING for row in self.rows)}
-        kept = [index for index in range(len(self.headings)) if index not in empty]
-        rows = [[row[index] for index in kept] for row in self.rows]
-        right, extra = ([kept.index(each) for each in some if each in kept] for some in (self.right, self.extra))
-        return Table([self.headings[index] for index in kept], rows, right, extra)
+        empty = [index for index in self.extra if all(row[index] in ("", NOTHING) for row in self.rows)]
+        grid = _Grid(tuple(self.headings), tuple(map(tuple, self.rows)), frozenset(self.right)).without(empty)
+        extra = [index - sum(other < index for other in empty) for index in self.extra if index not in empty]
+        return Table(*grid, extra)
 
     def _fitted(self, theme: Theme) -> tuple[str, _Grid]:
         """Return the table and the cells that it shows."""

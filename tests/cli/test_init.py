@@ -409,6 +409,7 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
         ("a=1x8xA30-24GB:mig=two-large", "`mig=two-large` is no layout of A30-24GB", "`mig=all-1g.6gb`"),
         ("a=1x8xA100-40GB:mig=20gb+5gb:4", "no layout of A100-40GB", "sizes: `mig=3g.20gb+1g.5gb:4`"),
         ("a=1x8xA100-80GB:mig=40GB+20GB:2", "no layout of A100-80GB", "sizes: `mig=3g.40gb+2g.20gb:2`"),
+        ("a=1x8xA100-80GB:mig=40gb+40gb", "no layout of A100-80GB", "sizes: `mig=3g.40gb:2`"),
         ("a=1x8xA100-80GB:mig=20gb:4", "no layout of A100-80GB", "sizes: `mig=1g.20gb:4`"),
         ("a=1x8xA100-80GB:mig=20gb+30gb", "no layout of A100-80GB", "there are `mig=all-1g.10gb`"),
         ("a=1x8xA100-80GB:mig=1g.5gb", "`1g.5gb` is not a profile of A100-80GB", "`1g.10gb`"),

@@ -60,7 +60,7 @@ def test_a_column_goes_before_rows_become_tall_and_is_named() -> None:
 
 
 def test_a_column_that_may_go_goes_if_it_has_nothing_in_any_row() -> None:
-    rows = [("training", "-", "-", "-"), ("small-inference", "1", "-", "-")]
+    rows = [("training", "-", "-", "-"), ("small-inference", "1", "-", "")]
     table = Table(("POOL", "NODES", "FALLBACK", "NOTE"), rows, right=(1, 3), extra=(3, 1))
 
     assert table.shown() == (

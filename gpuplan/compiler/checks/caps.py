@@ -51,16 +51,11 @@ def lower_limits(plan: Plan, quotas: Iterable[tuple[Tenant, Quota]]) -> str:
     """Return the help on limits of these quotas: a cap at guarantees takes everything from tenants without any."""
     if any(tenant.has_work and not quota.guaranteed for tenant, quota in each_quota(plan)):
         return "lower the limits"
-    most = [
-        f"{number(quota.guaranteed)} `{quota.unit.name}` for `{tenant.name}`"
-        for tenant, quota in quotas
-        if quota.may_borrow
-    ]
+    held = [(tenant.name, quota) for tenant, quota in quotas if quota.may_borrow]
+    most = [f"{number(quota.guaranteed)} `{quota.unit.name}` for `{name}`" for name, quota in held]
     more = [f"{len(most) - SHOWN} more"] if len(most) > SHOWN else []
-    return (
-        "lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster "
-        f"(the most is then {joined([*most[:SHOWN], *more])})"
-    )
+    then = joined([*most[:SHOWN], *more])
+    return f"lower the limits, or write `scheduler: {{cap: guaranteed}}` in the Cluster (the most is then {then})"
 
 
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:

@@ -25,22 +25,11 @@ def tidy(
     """
     diagnostics = tuple(diagnostics)
     kept, used = _without_ignored(diagnostics, ignores)
-    fixed = {item.code for item in diagnostics if not item.rule.ignorable}
-    unused = [
-        (ignore, code)
+    kept += [
+        _unused(ignore, code, [item for item in kept if item.code == code])
         for ignore in needed
         for code in ignore.codes
         if (id(ignore), code) not in used and is_judged(code)
-    ]
-    homes = {
-        (*_line_of(label.at), item.code): _line_of(item.finding.at)
-        for item in diagnostics
-        if item.code in {code for _, code in unused}
-        for label in item.finding.related
-    }
-    kept += [
-        _unused(ignore, code, is_fixed=code in fixed, home=homes.get((ignore.file.path, ignore.line, code)))
-        for ignore, code in unused
     ]
     merged: dict[object, Diagnostic] = {}
     for diagnostic in _without_echoes(kept):
@@ -98,18 +87,17 @@ def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
     return location.file.path, location.span.start
 
 
-def _unused(ignore: Ignore, code: str, *, is_fixed: bool, home: tuple[str, int] | None) -> Diagnostic:
-    """Return the finding on a comment without effect.
-
-    ``is_fixed`` says that findings of the code are there, and that none of them can be ignored. ``home`` is the place
-    of a finding that names the comment's line as a second place.
-    """
-    message, label = f"`{code}` is ignored here but not found", "nothing to ignore"
+def _unused(ignore: Ignore, code: str, others: Sequence[Diagnostic]) -> Diagnostic:
+    """Return the finding on a comment without effect; ``others`` are the findings of its code."""
+    message, why = f"`{code}` is ignored here but not found", "nothing to ignore"
     help_ = f"remove `{code}` from the comment"
-    if home:
-        message, label = f"`{code}` is not ignored: its finding is at {home[0]}:{home[1]}", "the second place of it"
-        help_ = f"write the comment above line {home[1]} of {home[0]}"
-    if is_fixed:
-        message, label = f"`{code}` cannot be ignored: without what it asks for no plan can be made", "has no effect"
+    here = ignore.file.path, ignore.line
+    named = [item for item in others if here in {_line_of(label.at) for label in item.finding.related}]
+    if any(not item.rule.ignorable for item in others):
+        message, why = f"`{code}` cannot be ignored: without what it asks for no plan can be made", "has no effect"
         help_ = f"do what `{code}` says, and remove the comment"
-    return UNUSED_IGNORE.report(Finding(ignore.origin, message, label=label, help=help_))
+    elif named:
+        path, line = _line_of(named[0].finding.at)
+        message, why = f"`{code}` is not ignored: its finding is at {path}:{line}", "the second place of it"
+        help_ = f"write the comment above line {line} of {path}"
+    return UNUSED_IGNORE.report(Finding(ignore.origin, message, label=why, help=help_))

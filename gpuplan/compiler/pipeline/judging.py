@@ -81,20 +81,14 @@ def judge_place(plans: Sequence[Plan], root: Path) -> Iterator[Diagnostic]:
             written = normpath(said.spec.path) if said else path
             if said is None or written == path:
                 continue
+            at, place, help_ = said.at / "path", f"in `{written}/` of the repository", f"did you mean `{path}`?"
             if "path" not in said.spec.model_fields_set:
-                finding = Finding(
-                    said.at,
-                    f"{tool} would look for `{OUT}/` at the top of the repository, and `{path}/` is what is written",
-                    help=f"write `path: {path}` there, or `path: {OUT}` if `{OUT}/` is copied to another repository",
-                )
-                yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
-            elif written != OUT and closest(written, (path,), likeness=0.8) and not (repository.top / written).exists():
-                finding = Finding(
-                    said.at / "path",
-                    f"{tool} would look in `{written}/` of the repository, and `{path}/` is what is written",
-                    help=f"did you mean `{path}`?",
-                )
-                yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
+                at, place = said.at, f"for `{OUT}/` at the top of the repository"
+                help_ = f"write `path: {path}` there, or `path: {OUT}` if `{OUT}/` is copied to another repository"
+            elif written == OUT or not closest(written, (path,), likeness=0.8) or (repository.top / written).exists():
+                continue
+            finding = Finding(at, f"{tool} would look {place}, and `{path}/` is what is written", help=help_)
+            yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
 
 
 def _one_destination(plans: Sequence[Plan]) -> Iterator[Diagnostic]:

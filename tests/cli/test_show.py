@@ -158,7 +158,9 @@ def test_a_name_of_nothing_is_trouble(tmp_path: Path) -> None:
     done = run("show", "--pool", "reserch", cwd=a_platform(tmp_path))
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: no pool `reserch`\n  = help: did you mean `research`?\n"
+    assert (
+        done.err == "error: no pool `reserch`\n  = help: did you mean `research`? Type `gpuplan show --pool research`\n"
+    )
 
 
 @pytest.mark.parametrize("other", [("--scheduler", "kai"), ("--away", "gpu-1")])

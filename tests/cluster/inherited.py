@@ -255,7 +255,8 @@ def inheriting(root: Path, bodies: Sequence[Object], minor: str = "1.34") -> Ite
         define(api, [body for body in bodies if "kueue" not in body["apiVersion"]])
         is_queued = any("kueue" in body["apiVersion"] for body in bodies)
         if is_queued:
-            (root / "kueue.yaml").write_text(_KUEUE)
+            own = (body["data"] for body in bodies if body["metadata"]["name"] == "kueue-manager-config")
+            (root / "kueue.yaml").write_text(next(own, {}).get("controller_manager_config.yaml", _KUEUE))
         stack.enter_context(kueue_controller(plane, root / "kueue.yaml") if is_queued else nullcontext())
         found = Inherited(plane, root, bodies)
         stack.callback(found.end)

@@ -391,7 +391,11 @@ def _way_to_revision(root: Path, name: str) -> str:
     if os.path.isfile(root / name):  # noqa: PTH113 - of a name that may be none of a file
         return "it is a file: name a revision or a folder, such as `--against HEAD`"
     near, known = find_near(root, name), _references(root)
-    return f"did you mean `{near}`?" if near else f"there are {listing(known)}, and commits before, such as `HEAD~1`"
+    if near:
+        return f"did you mean `{near}`?"
+    earlier = int(git(root, "rev-list", "--count", "--first-parent", "HEAD") or 1) - 1
+    before = f"commits before, up to `HEAD~{earlier}`" if earlier else "no commit before"
+    return f"there are {listing(known)}, and {before}; `gpuplan diff` compares the files with the last commit"
 
 
 def find_near(root: Path, name: str) -> str | None:

@@ -442,7 +442,7 @@ def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: s
 
 def test_two_pools_are_two_lines(tmp_path: Path) -> None:
     pool = a_platform(tmp_path) / "policies/pool.yaml"
-    pool.write_text(pool.read_text() + "---\n" + pool.read_text().replace("name: research", "name: other"))
+    pool.write_text(pool.read_text() + "---\n" + pool.read_text().replace("research", "other"))
 
     for typed in (("research,other",), ("research", "other")):
         answer = run("rollout", *typed, "--to", "mps=2", cwd=tmp_path).err

@@ -360,7 +360,7 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
     ("pool", "message", "hint"),
     [
         ("a=2x8", "`--pool a=2x8` is not NAME=NODESxGPUSxMODEL[:SHARING]", "`--pool research=2x8xA100-80GB:"),
-        ("a=T4-16GBx8x2:mps=4", "is not NAME=NODESxGPUSxMODEL", "2 nodes with 8 GPUs each: `--pool a=2x8xT4-16GB:mps=4`"),
+        ("a=T4-16GBx8x2:mps=4", "is not NAME=NODESxGPUSxMODEL", "`--pool a=2x8xT4-16GB:mps=4`"),
         ("a=T4-16GBx8", "is not NAME=NODESxGPUSxMODEL", "two nodes with eight GPUs each"),
         ("a=2x8xA100-80GB:mig=3g.40gb,2g.20gb", "is no layout of A100-80GB", "joined by `+`: `mig=3g.40gb+2g.20gb`"),
         ("a=2x8xA100-80GB:mig=2x2g.20gb 3g.40gb=1", "is no layout", "`mig=2g.20gb:2+3g.40gb`"),

@@ -81,15 +81,10 @@ def _unit(name: str) -> str:
     """Return what to type about a unit of a GPU, as a resource of a node is called without its prefix."""
     if name in ("gpu", "gpu.shared"):
         how = "one of the shares of a GPU" if name == "gpu.shared" else "a whole GPU, or a share of one"
-        return f"it is {how}: `gpuplan explain Pool.spec.sharing` lists the ways of sharing, and `gpuplan explain gpus` the models"
-    models = [
-        gpu.id
-        for gpu in load().all()
-        if any(profile.name in (name, name.replace(".me", "+me")) for profile in gpu.profiles)
-    ]
-    return (
-        f"it is a MIG profile: `gpuplan explain {models[0]}` draws the profiles of {listing(models)}" if models else ""
-    )
+        return f"it is {how}: `gpuplan explain Pool.spec.sharing` lists the ways of sharing"
+    if not (models := [gpu.id for gpu in load().all() if gpu.find_profile(name.replace(".me", "+me"))]):
+        return ""
+    return f"it is a MIG profile: `gpuplan explain {models[0]}` draws the profiles of {listing(models)}"
 
 
 # --- Rules -------------------------------------------------------------------------------------------------------

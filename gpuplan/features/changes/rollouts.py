@@ -590,16 +590,13 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
         known = [layout.name for layout in _layouts(plan, pool)]
         instances = _instances(name)
         near = _nearest(instances, _layouts(plan, pool))
-        close = (
-            _meant(name, known)
-            or misspelling(name, known)
-            or (near.name if near and _content(near) == instances else "")
-        )
-        new = f"write a MigLayout with `instances: {_flow(instances)}` and name it" if instances else ""
-        like = f"`--to {near.name}` is nearest: `{_flow(_content(near))}`" if near else ""
+        is_same = near is not None and _content(near) == instances
+        close = _meant(name, known) or misspelling(name, known) or (near.name if near and is_same else "")
+        like = f"; `--to {near.name}` is nearest: `{_flow(_content(near))}`" if near else ""
+        new = f"write a MigLayout with `instances: {_flow(instances)}` and name it{like}" if instances else ""
         raise GpuplanError(
             f"`{name}` is no layout, nor another way of sharing",
-            f"did you mean `{close}`?" if close else "; ".join(filter(None, (new, like))) or _ways(plan, pool),
+            f"did you mean `{close}`?" if close else new or _ways(plan, pool),
         )
     if layout.gpu is not pool.gpu:
         raise GpuplanError(
@@ -640,10 +637,10 @@ def _content(layout: Layout) -> Counter[str]:
 
 def _nearest(instances: Counter[str], layouts: Sequence[Layout]) -> Layout | None:
     """Return the layout that shares most instances with these, and has the fewest others; None if none shares one."""
-    shared = [layout for layout in layouts if _content(layout) & instances]
-    return max(
-        shared, key=lambda layout: 2 * (_content(layout) & instances).total() - _content(layout).total(), default=None
-    )
+    shared = [(2 * (_content(each) & instances).total() - _content(each).total(), each) for each in layouts]
+    return max((item for item in shared if _content(item[1]) & instances), key=lambda item: item[0], default=(0, None))[
+        1
+    ]
 
 
 def _flow(instances: Mapping[str, int]) -> str:

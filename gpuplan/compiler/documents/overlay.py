@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from pathlib import PurePath
+from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import misspelling, renaming
 from gpuplan.compiler.documents.document import Document, Reading
 from gpuplan.compiler.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
@@ -76,9 +79,22 @@ def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Ite
                 message=f"{_title(document)} is defined twice",
                 label="defined again",
                 related=(Label(first.origin / "metadata" / "name", "first defined here"),),
-                help="rename one of them, or join them",
+                help=_without_one(document, first),
             )
             diagnostics.append(DUPLICATE_DOCUMENT.report(finding))
+
+
+_COPY: Final = regex(r"(^|[-_. (])(old|bak|backup|copy|orig|tmp|save|[0-9]\)?)(?=[-_. )]|$)|~", re.IGNORECASE)
+"""The part of a file's name that its copies have."""
+
+
+def _without_one(document: Document, first: Document) -> str:
+    """Return what to do about a document that is defined twice: a file that holds the same is a copy."""
+    paths = [document.file.path, first.file.path]
+    if document.file is first.file or document.data != first.data:
+        return "rename one of them, or join them"
+    copies = [path for path in paths if _COPY.search(PurePath(path).stem)]
+    return f"delete `{copies[0] if len(copies) == 1 else max(paths, key=len)}`, if it is a copy; otherwise rename one"
 
 
 def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:

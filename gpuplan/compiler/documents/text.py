@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from shlex import quote
 
 from gpuplan.compiler.base.diagnostics import (
     Diagnostic,
@@ -33,7 +34,7 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
         encoding = _UTF16_MARKS.get(raw[:2])
         if encoding:
             file = SourceFile(path, raw[2:].decode(encoding, "replace"))
-            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help="save it as UTF-8")
+            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help=_to_utf8(path))
             return file, NOT_TEXT.report(finding)
         file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
         place = len(raw[: error.start].decode("utf-8-sig"))
@@ -44,6 +45,12 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
             help="save the file as UTF-8",
         )
         return file, NOT_TEXT.report(finding)
+
+
+def _to_utf8(path: str) -> str:
+    """Return the commands that save a file as UTF-8; the reader may have a name that a shell must not see plainly."""
+    file = quote(path)
+    return f"save it as UTF-8: type `iconv -f UTF-16 -t UTF-8 {file} > {file}.new && mv {file}.new {file}`"
 
 
 def check_text(file: SourceFile) -> Diagnostic | None:

@@ -316,8 +316,12 @@ def test_a_word_that_means_true_elsewhere_is_answered_with_the_values(tmp_path: 
         ("apiVersion: apps/v1\nkind: Deployment\n", "GPU035", "write a Workload with `inference`, of which gpuplan"),
         ("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
         ("apiVersion: gpuplan.dev/v2\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
-        ("apiVersion: v1\nkind: Endpoints\n", "GPU035", "plain Kubernetes objects go to overlays/<cluster>/kustomize/"),
-        ("apiVersion: example.com/v1\nkind: ConfigMap\n", "GPU035", "plain Kubernetes objects go to overlays/"),
+        ("apiVersion: v1\nkind: Endpoints\n", "GPU035", "move it to overlays/test/kustomize/scheduling/, beside"),
+        (
+            "apiVersion: example.com/v1\nkind: ConfigMap\n",
+            "GPU035",
+            "move it to overlays/test/kustomize/scheduling/, beside",
+        ),
     ],
 )
 def test_objects_among_policies_are_led_to_what_makes_policies_of_them(

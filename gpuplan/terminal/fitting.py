@@ -20,6 +20,9 @@ from gpuplan.terminal.text import PLAIN, Style, Theme, cells, indent, pad, print
 NARROWEST: Final = 40
 """Terminals with fewer cells are written for as if they had so many."""
 
+NOTHING: Final = "-"
+"""The text of a cell that has nothing in it."""
+
 _GAP: Final = 2
 _TALL: Final = 3
 _TALLEST: Final = 5
@@ -36,7 +39,7 @@ class Table(Value):
     """Rows below their headings. ``right`` are the columns of numbers.
 
     ``extra`` are columns that go where there is no room for them, the first one first: only tables of commands that
-    know `-o wide` may have some.
+    know `-o wide` may have some. Those that have nothing in any row are not shown.
     """
 
     headings: Sequence[str]
@@ -46,25 +49,33 @@ class Table(Value):
 
     def shown(self, theme: Theme = PLAIN) -> str:
         """The table as wide as the theme has room, and the meaning of its headings; nothing if it has no rows."""
-        text, headings = self._fitted(theme) if self.rows else ("", ())
-        meant = legend_of(headings)
+        text, grid = self._fitted(theme) if self.rows else ("", _Grid((), (), frozenset()))
+        meant = legend_of(grid.headings, grid.rows)
         return text + folded(f"{theme.paint(meant, Style.FAINT)}\n", theme) if meant else text
 
-    def _fitted(self, theme: Theme) -> tuple[str, Sequence[str]]:
-        """Return the table and the headings that it shows."""
-        rows = tuple(tuple(printable(cell) for cell in row) for row in self.rows)
-        grid = _Grid(tuple(map(printable, self.headings)), rows, frozenset(self.right))
+    def filled(self) -> Table:
+        """Return the table without the ``extra`` columns that have nothing in any row."""
+        empty = [index for index in self.extra if all(row[index] in ("", NOTHING) for row in self.rows)]
+        grid = _Grid(tuple(self.headings), tuple(map(tuple, self.rows)), frozenset(self.right)).without(empty)
+        extra = [index - sum(other < index for other in empty) for index in self.extra if index not in empty]
+        return Table(*grid, extra)
+
+    def _fitted(self, theme: Theme) -> tuple[str, _Grid]:
+        """Return the table and the cells that it shows."""
+        table = self.filled()
+        rows = tuple(tuple(printable(cell) for cell in row) for row in table.rows)
+        grid = _Grid(tuple(map(printable, table.headings)), rows, frozenset(table.right))
         natural, room = grid.widths(cells, cells), room_of(theme)
         if room is None or _sum(natural) <= room:
-            return _lines(grid, natural), grid.headings
-        for number in range(len(self.extra) + 1):
-            gone = self.extra[:number]
+            return _lines(grid, natural), grid
+        for number in range(len(table.extra) + 1):
+            gone = table.extra[:number]
             left = grid.without(gone)
-            widths = _fitting(left, room, is_last=number == len(self.extra))
+            widths = _fitting(left, room, is_last=number == len(table.extra))
             if widths:
                 missing = ", ".join(grid.headings[index] for index in sorted(gone))
                 sign = folded(f"{theme.paint(f'-o wide adds {missing}', Style.FAINT)}\n", theme) if gone else ""
-                return _lines(left, widths) + sign, left.headings
+                return _lines(left, widths) + sign, left
         # Each row is below the other: its first cell, and the others that have something in them after their
         # headings. A row without a first cell is one more of the row above it.
         blocks, first = [], ""
@@ -84,12 +95,13 @@ class Table(Value):
                 folded(f"{theme.paint(title, Style.STRONG)}\n", theme)
                 + indent(folded("".join(f"{line}\n" for line in lines), inner))
             )
-        return "\n".join(blocks), grid.headings
+        return "\n".join(blocks), grid
 
 
-def legend_of(headings: Iterable[str]) -> str:
-    """Return the meaning of those headings that are terms, in one line."""
-    return "; ".join(f"{heading} = {LEGEND[heading]}" for heading in headings if heading in LEGEND)
+def legend_of(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return the meaning of those headings, and signs at the start of cells, that are terms, in one line."""
+    signs = dict.fromkeys(cell[:1] for row in rows for cell in row)
+    return "; ".join(f"{term} = {LEGEND[term]}" for term in (*headings, *signs) if term in LEGEND)
 
 
 def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:

@@ -118,7 +118,8 @@ def _answer_after(words: Sequence[str], known: Sequence[str], context: click.Con
         names = _names_of(command)
         rest = [part for word in words[1:] for part in _option_for(word, names, context)]
         return f"Type `{join(['gpuplan', verb, *(rest if '-c' in names else words[1:])])}`."
-    return _answer_known(verb, words[1:], context)
+    line = _carry_over(verb, words[1:], context)
+    return f"Type `{line}`." if line else _answer_known(verb, words[1:], context)
 
 
 def _answer_known(verb: str, words: Sequence[str], context: click.Context) -> str:
@@ -185,8 +186,9 @@ def _answer_number(parameter: click.Parameter | None, context: click.Context, ty
         return ""
     is_part = "%" in value or float(number[0]) < 1
     part = f"{float(number[0]) * (100 if float(number[0]) < 1 else 1):g}"
-    if is_part and option == "--batch" and (share := _find_option("--max-unavailable", context.command)):
-        parameter, option = share, share.opts[0]
+    if is_part and option == "--batch":
+        option = "--max-unavailable"
+        parameter = next(each for each in context.command.params if option in each.opts)
     for form in (f"{part}%", part) if is_part else (part, f"{part}%"):
         with suppress(click.UsageError):
             parameter.process_value(context, form)
@@ -195,13 +197,9 @@ def _answer_number(parameter: click.Parameter | None, context: click.Context, ty
     return ""
 
 
-def _find_option(name: str, command: click.Command) -> click.Parameter | None:
-    return next((each for each in command.params if name in each.opts), None)
-
-
 def answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
     """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; else the hint."""
-    if several := _answer_several(message, context) or _answer_nodes(missing, context):
+    if several := _answer_several(message, missing, context):
         return several
     meant = _MEANT.fullmatch(hint)
     if meant is None:
@@ -216,21 +214,15 @@ def answer_trouble(message: str, missing: str, hint: str, context: click.Context
     return f"{hint} Type `{_retyped(context, verb, mended)}`{f'; {other}' if other else ''}"
 
 
-def _answer_several(message: str, context: click.Context) -> str:
-    """Return a line to type for each of several names that a comma joins; empty if one of them is not known."""
+def _answer_several(message: str, missing: str, context: click.Context) -> str:
+    """Return a line to type for each of several names that a comma joins, or for nodes that no file lists."""
     match, typed = _UNKNOWN.fullmatch(message), context.meta.get(TYPED, ())
+    verb = str(context.invoked_subcommand)
     joint = next(filter(None, match.group("name", "called", "named")), "") if match else ""
     parts, at = joint.split(","), next((at for at, word in enumerate(typed) if joint and joint in word), -1)
-    if len(parts) < 2 or at < 0 or not all(find_kinds(part, context) for part in parts):
-        return ""
-    verb = str(context.invoked_subcommand)
-    lines = [_retyped(context, verb, [*typed[:at], typed[at].replace(joint, part), *typed[at + 1 :]]) for part in parts]
-    return f"one at a time: type {listing(lines, None)}"
-
-
-def _answer_nodes(missing: str, context: click.Context) -> str:
-    """Return how to pass the names of nodes to an option that takes files of nodes; empty if no name stands there."""
-    typed, verb = context.meta.get(TYPED, ()), str(context.invoked_subcommand)
+    if len(parts) > 1 and at >= 0 and all(find_kinds(part, context) for part in parts):
+        words = ([*typed[:at], typed[at].replace(joint, part), *typed[at + 1 :]] for part in parts)
+        return f"one at a time: type {listing([_retyped(context, verb, each) for each in words], None)}"
     at, _, value, size = _written("--nodes", typed)
     if not missing or value != missing or "/" in missing or PurePath(missing).suffix in (*ENDINGS, ".txt", ".yml"):
         return ""

@@ -41,9 +41,9 @@ def findings_as_data(report: Report, theme: Theme) -> dict[str, Any]:
     }
 
 
-def json_text(body: object) -> str:
+def json_text(body: object, *, indent: int | None = 2) -> str:
     """JSON in ASCII, which no terminal and no pipe can spoil; half of a surrogate pair is no character to anybody."""
-    text = json.dumps(body, indent=2) + "\n"
+    text = json.dumps(body, indent=indent) + "\n"
     return _LONE_SURROGATE.sub(lambda match: match[1] or "\\ufffd", text) if "\\ud" in text else text
 
 

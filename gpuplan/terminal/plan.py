@@ -26,13 +26,12 @@ from gpuplan.compiler.planning.selection import Selection, selection_of
 from gpuplan.compiler.policy.models import Inference, Workspace
 from gpuplan.terminal.catalog import boxes, spell, strip
 from gpuplan.terminal.costs import cost_tables
-from gpuplan.terminal.fitting import Table, folded, room_of
+from gpuplan.terminal.fitting import NOTHING, Table, folded, room_of
 from gpuplan.terminal.preemption import preemption_table
 from gpuplan.terminal.syncing import applied_to_nodes
 from gpuplan.terminal.text import Style, Theme, cells, indent, printable, section
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
-_NONE = "-"
 
 
 def summary_table(chosen: Sequence[Plan | Selection]) -> Table:
@@ -123,7 +122,7 @@ def _pool_sections(shown: Selection) -> Iterator[Section]:
     rows: list[tuple[str, ...]] = [
         (
             *(pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool)),
-            *(" ".join(pool.spec.workload_types) or _NONE, pool.spec.fallback or _NONE),
+            *(" ".join(pool.spec.workload_types) or NOTHING, pool.spec.fallback or NOTHING),
         )
         for pool in shown.pools
     ]
@@ -136,7 +135,7 @@ def _pool_sections(shown: Selection) -> Iterator[Section]:
     yield Section("Changes of nodes", Table(("POOLS", "APPLIED"), rows))
     # If no pool has a driver of its own, all nodes have the cluster's.
     rows = [
-        (group.pool.name if group.pool else "all others", group.version or _NONE, group.kernel_modules)
+        (group.pool.name if group.pool else "all others", group.version or NOTHING, group.kernel_modules)
         for group in driver_groups(plan)
         if group.pool is None or group.pool in shown.pools
     ]
@@ -198,6 +197,7 @@ def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
 
 def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
     guaranteed = total.guaranteed if total else 0
+    is_open = unit.isolation is planned.Isolation.NONE and pool.part_with(unit).shares is not None
     runs = [(number, len(list(same))) for number, same in groupby(unit.per_gpu)]
     return (
         pool.name,
@@ -209,7 +209,7 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
         amount(guaranteed),
         amount(total.limit) if total else "0",
         amount(unit.capacity - guaranteed),
-        _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
+        NOTHING if unit.memory_mib is None else f"{'~' if is_open else ''}{unit.memory_mib} MiB",
     )
 
 
@@ -286,12 +286,12 @@ def _tenant_sections(shown: Selection) -> Iterator[Section]:
     ]
     headings: tuple[str, ...] = ("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT")
     yield Section("Priority classes", Table(headings, rows, right=(1,)))
-    rows = [row for tenant in shown.tenants for row in _tenant_rows(tenant)]
+    rows = [row for tenant in shown.tenants for row in _tenant_rows(tenant, is_lent=shown.plan.scheduler.reclaims)]
     headings = (
         *("TENANT", "NAMESPACES", "POOL", "UNIT"),
         *("GUARANTEED", "LIMIT", "ALL", "LENDABLE", "PRIORITY CLASSES"),
     )
-    yield Section("Tenants", Table(headings, rows, right=range(4, 8), extra=(8, 1)))
+    yield Section("Tenants", Table(headings, rows, right=range(4, 8), extra=(8, 1, 7)))
     warned: dict[str, list[str]] = {}
     for tenant, name in warned_namespaces(shown.plan):
         warned.setdefault(tenant.name, []).append(name)
@@ -310,19 +310,20 @@ def _tenant_sections(shown: Selection) -> Iterator[Section]:
 _YES = {True: "yes", False: "no"}
 
 
-def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
+def _tenant_rows(tenant: Tenant, *, is_lent: bool) -> Iterator[tuple[str, ...]]:
     """A line for each quota; what is the tenant's own stands on the first."""
     head = (
         tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
         abridged([*tenant.spec.namespaces, *(["by label"] if tenant.spec.labelled_namespaces else [])]),
     )
-    classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
+    classes = " ".join(item.name for item in tenant.priority_classes) or NOTHING
     if not tenant.quotas:
-        yield *head, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, classes
+        yield *head, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, classes
     for index, quota in enumerate(tenant.quotas):
-        counts = (amount(quota.guaranteed), amount(quota.limit), str(quota.unit.capacity), amount(quota.lendable))
+        counts = (amount(quota.guaranteed), amount(quota.limit), str(quota.unit.capacity))
+        lent = amount(quota.lendable) if is_lent else NOTHING
         names = (*(head if index == 0 else ("", "")), quota.pool.name, quota.unit.name)
-        yield *names, *counts, classes if index == 0 else ""
+        yield *names, *counts, lent, classes if index == 0 else ""
 
 
 def _limit_sections(shown: Selection) -> Iterator[Section]:
@@ -330,7 +331,8 @@ def _limit_sections(shown: Selection) -> Iterator[Section]:
     rows: list[tuple[str, ...]] = [
         (
             *(tenant.name, quota.pool.name, quota.unit.name, bound.counted.value),
-            *(_bound_text(bound.counted, most, "none") for most in (bound.guaranteed, bound.limit, bound.lendable)),
+            *(_bound_text(bound.counted, most, "none") for most in (bound.guaranteed, bound.limit)),
+            _bound_text(bound.counted, bound.lendable, "none") if shown.plan.scheduler.reclaims else NOTHING,
             "its units" if bound.is_derived else "the quota",
         )
         for tenant in shown.tenants
@@ -338,13 +340,13 @@ def _limit_sections(shown: Selection) -> Iterator[Section]:
         for bound in quota.compute
     ]
     headings = ("TENANT", "POOL", "UNIT", "RESOURCE", "GUARANTEED", "LIMIT", "LENDABLE", "SET BY")
-    table = Table(headings, rows, right=range(4, 7), extra=(7,))
+    table = Table(headings, rows, right=range(4, 7), extra=(7, 6))
     yield Section("CPU, memory and pods of tenants", table)
     rows = [
         (
             *(tenant.name, default.counted.value),
-            *(_bound_text(default.counted, number, _NONE) for number in (default.request, default.limit)),
-            _NONE if default.ratio is None else amount(default.ratio),
+            *(_bound_text(default.counted, number, NOTHING) for number in (default.request, default.limit)),
+            NOTHING if default.ratio is None else amount(default.ratio),
         )
         for tenant in shown.tenants
         for default in defaults_of(tenant).values()
@@ -369,7 +371,7 @@ def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
     return (
         *(workload.name, workload.tenant.name, workload.namespace, _pods(workload), pools, workload.unit.name),
         *(_each(workload), amount(workload.most_pods * workload.amount_per_pod)),
-        workload.priority_class.name if workload.priority_class else _NONE,
+        workload.priority_class.name if workload.priority_class else NOTHING,
     )
 
 

@@ -87,7 +87,11 @@ def _profiles() -> list[str]:
 # --- Files of a new platform ---------------------------------------------------------------------------------------
 
 GIT_ATTRIBUTES: Final = ".gitattributes"
-NO_LINE_ENDS: Final = "# What gpuplan wrote stays as it is, also where Git changes line ends.\nout/** -text\n"
+ATTRIBUTES: Final = """\
+# What gpuplan wrote stays as it is, also where Git changes line ends. Reviews need not show what editors read.
+out/** -text
+.gpuplan/** linguist-generated
+"""
 SCHEMA_FILES: Final = {"policy": ".gpuplan/policy.schema.json", "overlay": ".gpuplan/overlay.schema.json"}
 EDITOR: Final = ".vscode/settings.json"
 """The file in which VS Code, and editors that follow it, look for settings of a folder."""
@@ -99,9 +103,9 @@ FILES: Final = {
 
 
 def beside_policies() -> dict[str, str]:
-    """Return the files of a new platform for Git and editors, by path."""
-    schemas = {path: schema_text(name) for name, path in SCHEMA_FILES.items()}
-    return {GIT_ATTRIBUTES: NO_LINE_ENDS, **schemas, EDITOR: editor_settings(SCHEMA_FILES)}
+    """Return the files of a new platform for Git and editors, by path. A schema is one line of a first commit."""
+    schemas = {path: json_text(schema(name), indent=None) for name, path in SCHEMA_FILES.items()}
+    return {GIT_ATTRIBUTES: ATTRIBUTES, **schemas, EDITOR: editor_settings(SCHEMA_FILES)}
 
 
 def editor_settings(schemas: Mapping[str, str]) -> str:

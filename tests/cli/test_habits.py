@@ -408,6 +408,7 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("rollout research --to '{3g.40gb: 2}'", "write a MigLayout with `instances: {3g.40gb: 2}` and name it"),
         ("rollback research -c dev", "Type `gpuplan rollout research -c dev --back`."),
         ("undo research dev", "Type `gpuplan rollout research -c dev --back`."),
+        ("argocd app rollback research dev", "Type `gpuplan rollout research -c dev --back`."),
         ("rollback dev", "`gpuplan rollout POOL --back` takes the nodes"),
         ("template", "Type `gpuplan build -c NAME --stdout`"),
         ("template dev", "Type `gpuplan build -c dev --stdout`."),

@@ -14,7 +14,9 @@ import yaml
 
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.placement.layouts import maximal_layouts
+from gpuplan.terminal.schemas import schema
 from tests.cli.runs import run, spawn
+from tests.docs.pages import DOCS
 from tests.git import a_repository, git
 
 
@@ -79,6 +81,7 @@ def test_the_version_and_the_repository_may_be_named(tmp_path: Path) -> None:
         ("--kubernetes=v1.33", 'write "1.33"'),
         ("--kubernetes=1.2", 'write one from "1.25" to '),
         ("--argocd=../gpus", "write it as `argocd repo list` shows it"),
+        ("--argocd=https://git.example.com/all.git@main", "`https://git.example.com/all.git`, and `revision: main`"),
     ],
 )
 def test_a_wrong_version_or_address_is_told_before_anything_is_written(
@@ -141,6 +144,45 @@ def test_a_folder_of_a_repository_is_named_to_argo_cd_with_the_branch(tmp_path: 
     assert text.endswith(
         "  #   revision: trunk\n  #   path: other/out  # this folder is not the top of the repository\n"
     )
+
+
+def test_the_commands_of_the_first_sync_are_those_of_the_documentation(tmp_path: Path) -> None:
+    url = "https://git.example.com/platform/gpus.git"
+
+    steps = next_steps(run("init", "my-platform", "--cluster=prod", f"--argocd={url}", cwd=tmp_path).err)
+
+    commits = steps.index('git add . && git commit -m "Describe our GPUs"')
+    page = [line.removeprefix("$ ").strip() for line in (DOCS / "start.md").read_text().splitlines()]
+    sync = steps[commits + 1 :]
+    assert [line for line in sync if line not in page] == []
+    assert (len(sync), sync[0], sync[-1]) == (
+        *(7, f"git remote add origin {url}"),
+        "--project default --sync-policy automated --sync-retry-limit 5 --sync-retry-refresh",
+    )
+    assert next_steps(run("init", "other", cwd=tmp_path).err)[-1].startswith("git add . && git commit")
+
+
+def test_the_commands_of_the_first_sync_name_the_folder_and_the_branch(tmp_path: Path) -> None:
+    git(a_repository(tmp_path), "checkout", "--quiet", "-b", "trunk")
+    url = "https://git.example.com/platform/all.git"
+
+    steps = next_steps(run("init", "gpus", f"--argocd={url}", cwd=tmp_path).err)
+
+    assert steps[-6:-2] == [
+        "git push",
+        "kubectl patch configmap argocd-cm -n argocd --type merge --patch-file out/argocd/dev/argocd-cm.yaml",
+        "argocd app create gpuplan-dev \\",
+        f"--repo {url} --revision trunk --path gpus/out/argocd/dev \\",
+    ]
+
+
+def test_a_schema_is_one_line_and_reviews_hide_it(tmp_path: Path) -> None:
+    root = a_starter(tmp_path)
+
+    texts = [path.read_text() for path in sorted((root / ".gpuplan").iterdir())]
+    assert [text.count("\n") for text in texts] == [1, 1]
+    assert [json.loads(text) for text in texts] == [schema("overlay"), schema("policy")]
+    assert "out/** -text\n.gpuplan/** linguist-generated\n" in (root / ".gitattributes").read_text()
 
 
 def test_the_way_to_a_folder_with_a_space_can_be_typed(tmp_path: Path) -> None:
@@ -373,6 +415,11 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
         ("a=1x8xT4-16GB:mps=99", "Pool `a` would have an error: MPS cannot divide one T4-16GB into 99", "48"),
         ("a=1x8xT4-16GB:mig=all-1g", "`mig=all-1g` is no layout of T4-16GB", "write exclusive, time-slicing=N"),
         ("a=1x8xA30-24GB:mig=two-large", "`mig=two-large` is no layout of A30-24GB", "`mig=all-1g.6gb`"),
+        ("a=1x8xA100-40GB:mig=20gb+5gb:4", "no layout of A100-40GB", "sizes: `mig=3g.20gb+1g.5gb:4`"),
+        ("a=1x8xA100-80GB:mig=40GB+20GB:2", "no layout of A100-80GB", "sizes: `mig=3g.40gb+2g.20gb:2`"),
+        ("a=1x8xA100-80GB:mig=40gb+40gb", "no layout of A100-80GB", "sizes: `mig=3g.40gb:2`"),
+        ("a=1x8xA100-80GB:mig=20gb:4", "no layout of A100-80GB", "sizes: `mig=1g.20gb:4`"),
+        ("a=1x8xA100-80GB:mig=20gb+30gb", "no layout of A100-80GB", "there are `mig=all-1g.10gb`"),
         ("a=1x8xA100-80GB:mig=1g.5gb", "`1g.5gb` is not a profile of A100-80GB", "`1g.10gb`"),
         ("a=1x8xA100-80GB:mig=3g.40gb+2g.20gb:3", "does not fit on A100-80GB", "`{3g.40gb: 1, 2g.20gb: 2}`"),
         ("gpu-operator=1x8xT4-16GB", "Tenant `gpu-operator` would have an error", "`team-gpu-operator`"),

@@ -270,6 +270,30 @@ def test_a_platform_at_the_top_or_with_a_path_or_in_no_repository_is_not_told(tm
         assert "GPU908" not in run("validate", *CONCISE, cwd=root).out, root
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("team/gpus/out", True), ("teams/gpu/out", True), ("teams/gpus/out/", False), ("mirror/of/gpus", False)],
+)
+def test_a_path_that_is_nearly_that_of_the_output_is_told(path: str, *, told: bool, tmp_path: Path) -> None:
+    root = a_platform(a_repository(tmp_path / "all") / "teams/gpus", "dev")
+    file = root / "overlays/dev/cluster.yaml"
+    write(file, file.read_text() + ARGOCD.replace("}", f", path: {path}}}"))
+
+    words = run("validate", cwd=root).out
+
+    assert ("did you mean `teams/gpus/out`?" in words, "GPU908" in words) == (told, told)
+
+
+def test_a_path_of_another_folder_that_is_there_is_not_told(tmp_path: Path) -> None:
+    top = a_repository(tmp_path / "all")
+    root = a_platform(top / "teams/gpus", "dev")
+    (top / "teams/gpu/out").mkdir(parents=True)
+    file = root / "overlays/dev/cluster.yaml"
+    write(file, file.read_text() + ARGOCD.replace("}", ", path: teams/gpu/out}"))
+
+    assert "GPU908" not in run("validate", *CONCISE, cwd=root).out
+
+
 def list_file(root: Path, path: str) -> None:
     inventory = root / "out/.gpuplan/inventory"
     body = json.loads(inventory.read_text())

@@ -28,9 +28,22 @@ from tests.cluster.processes import NotReadyError, until
 
 ENTRY: Final = "nvidia.com/mig.config"
 HAND: Final = "kubectl-client-side-apply"
+_SYSTEMS: Final = frozenset({"gpu-operator", "gpu-system", "kueue-system"})
 WORK: Final = frozenset({"Deployment", "StatefulSet", "Job"})
-_DEVICES: Final = {"NVIDIA-A100-SXM4-40GB": 0x20B010DE, "NVIDIA-H100-80GB-HBM3": 0x233010DE}
+_DEVICES: Final = {
+    "NVIDIA-A100-SXM4-40GB": 0x20B010DE,
+    "NVIDIA-A100-SXM4-80GB": 0x20B210DE,
+    "NVIDIA-H100-80GB-HBM3": 0x233010DE,
+}
 """What filters of the MIG manager's file compare with, by the label of GPU Feature Discovery."""
+
+_STRICT: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What Pod Security lets in everywhere."""
 
 _KUEUE: Final = """\
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -54,7 +67,9 @@ class Inherited:
         return dict(collect(self.plane, self.root / "cache"))
 
     def work(self) -> list[Object]:
-        return [body for body in self.bodies if body["kind"] in WORK]
+        """What people run, without what runs the cluster."""
+        work = (body for body in self.bodies if body["kind"] in WORK)
+        return [body for body in work if body["metadata"]["namespace"] not in _SYSTEMS]
 
     # --- What runs ---------------------------------------------------------------------------------------------------
 
@@ -89,7 +104,12 @@ class Inherited:
     def refuses(self, namespace: str) -> bool:
         """Whether the rules of a tenant refuse a pod in its namespace: the API server learns of a binding later."""
         asked = {"limits": {"nvidia.com/gpu-of-nobody": 1}}
-        container = {"name": "main", "image": "registry.example.com/any:1", "resources": asked}
+        container = {
+            "name": "main",
+            "image": "registry.example.com/any:1",
+            "resources": asked,
+            "securityContext": _STRICT,
+        }
         metadata = {"name": "asks-for-what-nobody-has", "namespace": namespace}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
         try:
@@ -255,8 +275,8 @@ def inheriting(root: Path, bodies: Sequence[Object], minor: str = "1.34") -> Ite
         define(api, [body for body in bodies if "kueue" not in body["apiVersion"]])
         is_queued = any("kueue" in body["apiVersion"] for body in bodies)
         if is_queued:
-            own = (body["data"] for body in bodies if body["metadata"]["name"] == "kueue-manager-config")
-            (root / "kueue.yaml").write_text(next(own, {}).get("controller_manager_config.yaml", _KUEUE))
+            own = [body["data"] for body in bodies if body["metadata"]["name"] == "kueue-manager-config"]
+            (root / "kueue.yaml").write_text(own[0]["controller_manager_config.yaml"] if own else _KUEUE)
         stack.enter_context(kueue_controller(plane, root / "kueue.yaml") if is_queued else nullcontext())
         found = Inherited(plane, root, bodies)
         stack.callback(found.end)

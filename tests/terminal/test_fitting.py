@@ -59,6 +59,24 @@ def test_a_column_goes_before_rows_become_tall_and_is_named() -> None:
     )
 
 
+def test_a_column_that_may_go_goes_if_it_has_nothing_in_any_row() -> None:
+    rows = [("training", "-", "-", "-"), ("small-inference", "1", "-", "")]
+    table = Table(("POOL", "NODES", "FALLBACK", "NOTE"), rows, right=(1, 3), extra=(3, 1))
+
+    assert table.shown() == (
+        "POOL             NODES  FALLBACK\n"
+        "training             -  -\n"
+        "small-inference      1  -\n"
+    )  # fmt: skip
+
+
+def test_a_sign_at_the_start_of_cells_is_explained_where_its_column_is_shown() -> None:
+    table = Table(POOLS.headings, [(*row[:3], f"~{row[3]}") for row in POOLS.rows], extra=(3,))
+
+    assert table.shown().endswith("\n~ = an even part of a GPU, which nothing enforces\n")
+    assert table.shown(at(60)).endswith("\n-o wide adds RESOURCE\n")
+
+
 def test_headings_are_parted_before_cells() -> None:
     table = Table(("POOL", "PER NODE", "GUARANTEED IN ALL"), [("research-and-development", "8", "16")], right=(1, 2))
 

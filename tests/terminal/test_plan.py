@@ -272,7 +272,36 @@ def test_an_unbounded_limit_is_null_for_programs_and_none_for_people() -> None:
 
     assert tenant["quotas"][0]["limit"] is None
     row = next(line for line in plan_page(plan, PLAIN).splitlines() if "and 2 more" in line)
-    assert row.split()[6:] == ["research", "shared", "10", "none", "24", "4", "research"]
+    assert row.split()[6:] == ["research", "shared", "10", "none", "24", "research"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "is_lent"), [("kubernetes", False), ("kueue", True), ("kai", True), ("runai", True)]
+)
+def test_what_is_lent_is_shown_where_the_scheduler_lends(scheduler: str, *, is_lent: bool) -> None:
+    page = plan_page(
+        a_plan(a_cluster(f"kind: {scheduler}") + pool("a", "exclusive: {}") + tenant("lab", "pool: a, guaranteed: 4")),
+        PLAIN,
+    )
+
+    assert ("LENDABLE = lent while it is idle" in page, "  ALL  LENDABLE\n" in page) == (is_lent, is_lent)
+
+
+@pytest.mark.parametrize(
+    ("sharing", "memory", "is_told"),
+    [
+        ("timeSlicing: {replicas: 3}", "~27306 MiB", True),
+        ("mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}", "~4864 MiB", True),
+        ("mps: {replicas: 4}", "20480 MiB", False),
+        ("mig: {instances: {1g.10gb: 7}}", "9728 MiB", False),
+        ("exclusive: {}", "81920 MiB", False),
+    ],
+)
+def test_memory_that_nothing_enforces_is_marked(sharing: str, memory: str, *, is_told: bool) -> None:
+    page = plan_page(a_plan(pool("a", sharing)), PLAIN)
+
+    assert f" {memory}\n" in page
+    assert ("~ = an even part of a GPU, which nothing enforces" in page) is is_told
 
 
 def test_gpus_that_differ_are_counted_in_runs() -> None:
@@ -299,7 +328,7 @@ def test_trials_are_counted_by_what_runs_at_once() -> None:
     plan = a_plan(pool("a", "exclusive: {}") + tenant("lab", "pool: a, guaranteed: 4") + work)
     row = next(line for line in plan_page(plan, PLAIN).splitlines() if line.strip().startswith("search "))
 
-    assert row.split() == ["search", "lab", "lab", "4", "of", "40", "a", "gpu", "1", "4", "-"]
+    assert row.split() == ["search", "lab", "lab", "4", "of", "40", "a", "gpu", "1", "4"]
 
 
 FALLING_BACK = (

@@ -29,6 +29,13 @@ _README = "README.md"
 _CLUSTER_FOLDER = "overlays/cluster/"
 _OURS = ("policies", "overlays", ".gpuplan")
 """The folders that the starter writes whole: beside other files in them it would be no starter."""
+_FIRST_SYNC = """\
+kubectl patch configmap argocd-cm -n argocd --type merge --patch-file out/argocd/{cluster}/argocd-cm.yaml
+  argocd app create gpuplan-{cluster} \\
+      --repo {url} --revision {branch} --path {path} \\
+      --dest-server https://kubernetes.default.svc --dest-namespace argocd \\
+      --project default --sync-policy automated --sync-retry-limit 5 --sync-retry-refresh"""
+"""The commands by which Argo CD syncs a platform, as `docs/start.md` has them."""
 _SYNC = "  the program that syncs out/: `argocd` or `flux`"
 _USUAL = ("research=1x8xA100-80GB:time-slicing=3", "inference=1x8xA100-80GB:mig=3g.40gb+2g.20gb:2")
 
@@ -81,6 +88,11 @@ def init(
         *("gpuplan validate", "gpuplan show", "gpuplan build"),
         'git add . && git commit -m "Describe our GPUs"',
     ]
+    if argocd:
+        url, branch = quote(argocd), quote(place["branch"] or "main")
+        push = ["git push"] if git else [f"git remote add origin {url}", f"git push --set-upstream origin {branch}"]
+        path = quote(f"{place['prefix']}out/argocd/{cluster}")
+        steps += [*push, _FIRST_SYNC.format(cluster=cluster, url=url, branch=branch, path=path)]
     terminal.say("next:\n" + "".join(f"  {step}\n" for step in steps))
 
 

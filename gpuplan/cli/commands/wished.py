@@ -11,6 +11,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.catalog import Gpu, load, parse_profile
 from gpuplan.compiler.planning.node_list import LIST_NODES
+from gpuplan.compiler.planning.placement.layouts import layout_of_sizes
 from gpuplan.features.live import clusters
 from gpuplan.features.live.drafts import Draft
 from gpuplan.features.live.dump import Dump, read_dump
@@ -31,6 +32,7 @@ _LISTED: Final = regex(rf"(?:{_NUMBER}x)?({_NAME})(?:[:=x*]{_NUMBER})?")
 _COUNT: Final = regex(_NUMBER)
 _INSTANCE: Final = regex(rf"([^:]+)(?::{_NUMBER})?")
 _BETWEEN: Final = regex(r"[,;{} ]+|\+(?=[0-9])")
+_SIZE: Final = regex(rf"([0-9]+(?:gb|GB))(?::{_NUMBER})?")
 _NEXT_INSTANCE: Final = regex(r"\+(?=[0-9])")
 """A `+` between instances; behind a `+` inside a profile's name is a letter."""
 
@@ -100,17 +102,22 @@ def instances_of(gpu: Gpu, layout: str) -> Counter[str]:
     if (stock := find_stock(layout, gpu)) and "instances" in stock.spec:
         return Counter(stock.spec["instances"])
     counts: Counter[str] = Counter()
-    for part in map(_INSTANCE.fullmatch, _NEXT_INSTANCE.split(layout)):
+    parts = _NEXT_INSTANCE.split(layout)
+    for part in map(_INSTANCE.fullmatch, parts):
         if part is None or parse_profile(part[1]) is None:
             names = [profile.name for profile in gpu.base_profiles]
             hint = "write exclusive, time-slicing=N or mps=N"
-            if names:
+            sizes = [(size[1], int(size[2] or 1)) for size in map(_SIZE.fullmatch, parts) if size]
+            if len(sizes) == len(parts) and (meant := layout_of_sizes(gpu, sizes)):
+                profiles = (f"{name}:{number}" if number > 1 else name for name, number in meant.items())
+                hint = f"name the profiles of these sizes: `mig={'+'.join(profiles)}`"
+            elif names:
                 known = listing([f"mig=all-{name}" for name in names], None)
                 both = f"mig={names[0]}:2+{names[min(1, len(names) - 1)]}"
                 hint = f"there are {known}, and instances on a GPU joined by `+`, such as `{both}`"
-                parts = [_LISTED.fullmatch(each) for each in _BETWEEN.split(layout)]
-                if all(each and gpu.find_profile(each[2]) for each in parts):
-                    named = ((each[2], each[1] or each[3] or "1") for each in parts if each)
+                listed = [_LISTED.fullmatch(each) for each in _BETWEEN.split(layout)]
+                if all(each and gpu.find_profile(each[2]) for each in listed):
+                    named = ((each[2], each[1] or each[3] or "1") for each in listed if each)
                     mended = "+".join(name if number == "1" else f"{name}:{number}" for name, number in named)
                     hint = f"instances are joined by `+`: `mig={mended}`"
             raise GpuplanError(f"`mig={layout}` is no layout of {gpu.id}", hint)

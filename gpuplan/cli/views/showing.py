@@ -88,9 +88,10 @@ def _plan_markdown(shown: Selection) -> Iterator[str]:
             yield f"### {part.heading}\n\n{text}\n"
 
 
-def _table_markdown(table: Table) -> str:
-    if not table.rows:
+def _table_markdown(whole: Table) -> str:
+    if not whole.rows:
         return ""
+    table = whole.filled()
     rule = ["---:" if index in {*table.right} else "---" for index in range(len(table.headings))]
     # A terminal has no other way to tell headings from rows than capital letters.
     heads = (
@@ -98,7 +99,7 @@ def _table_markdown(table: Table) -> str:
         for head in table.headings
     )
     lines = [heads, rule, *(map(prose, row) for row in table.rows)]
-    meant = legend_of(table.headings)
+    meant = legend_of(table.headings, table.rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + (f"\n{prose(meant)}\n" if meant else "")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.checks.wording import add
+from gpuplan.compiler.base.wording import SHOWN, joined
+from gpuplan.compiler.checks.wording import add, number
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Tenant, UnitKey
 from gpuplan.compiler.policy.models import Cap
 
@@ -44,6 +45,17 @@ def cap_field(plan: Plan) -> str:
 def cap_of(plan: Plan, quota: Quota) -> Amount | None:
     """Return what the tenant is meant to use at most, before it is divided among namespaces."""
     return quota.guaranteed if plan.cluster.cap is Cap.GUARANTEED else quota.limit
+
+
+def lower_limits(plan: Plan, quotas: Iterable[tuple[Tenant, Quota]]) -> str:
+    """Return the help on limits of these quotas: a cap at guarantees takes everything from tenants without any."""
+    if any(tenant.has_work and not quota.guaranteed for tenant, quota in each_quota(plan)):
+        return "lower the limits"
+    held = [(tenant.name, quota) for tenant, quota in quotas if quota.may_borrow]
+    most = [f"{number(quota.guaranteed)} `{quota.unit.name}` for `{name}`" for name, quota in held]
+    more = [f"{len(most) - SHOWN} more"] if len(most) > SHOWN else []
+    then = joined([*most[:SHOWN], *more])
+    return f"lower the limits, or write `scheduler: {{cap: guaranteed}}` in the Cluster (the most is then {then})"
 
 
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:

@@ -49,6 +49,8 @@ _IN_PATTERNS = regex(r"^!|[*?\\{}\[\]]")
 """The signs by which the AppProject takes a text for a pattern (`globMatch` in Argo CD's `app_project_types.go`)."""
 
 _SCP_LIKE = regex(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
+_WITH_BRANCH = regex(r"((?:\w+://[^/]+/|[^/]+:(?!/))[^#?]+?)(?:(?<=\.git)@|#|\?ref=)([\w./-]+)")
+"""An address as pip, npm and kustomize write it: with a branch or a tag behind it."""
 _SCHEMES = frozenset(("https", "http", "ssh", "git"))
 
 
@@ -60,9 +62,9 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     Argo CD finds the credentials of a repository by its address, and so does the AppProject that allows it. It compares
     addresses in lower case and without `.git` at the end, `git@host:path` like `ssh://git@host/path`, and as they are
     otherwise (`NormalizeGitURL` in its `util/git/git.go`): one with a `/` at the end is another repository. What
-    follows `?` or `#` is part of the name. A password in an address is in Git for everybody to read. With `*` the
-    AppProject would allow other repositories too, and with `[` or `{` not this one, which holds for the repository of a
-    chart as well.
+    follows `?`, `#` or `.git@` is part of the name, and no branch. A password in an address is in Git for everybody to
+    read. With `*` the AppProject would allow other repositories too, and with `[` or `{` not this one, which holds for
+    the repository of a chart as well.
 
     ## Instead
     Write the address as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git` or
@@ -71,13 +73,14 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     argocd = plan.cluster.argocd
     if argocd is None:
         return
-    if fault := _fault(argocd.spec.repo_url) or ("it ends in `/`" if argocd.spec.repo_url.endswith("/") else ""):
-        yield Finding(
-            argocd.at / "repoURL",
-            f"Argo CD cannot use this address of the repository: {fault}",
-            label=fault,
-            help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
-        )
+    fault = _fault(argocd.spec.repo_url) or ("it ends in `/`" if argocd.spec.repo_url.endswith("/") else "")
+    help_ = "write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`"
+    if (named := _WITH_BRANCH.fullmatch(argocd.spec.repo_url)) and not _fault(named[1]):
+        fault = "a branch is no part of it"
+        help_ = f"write `{named[1]}`, and `revision: {named[2]}` in the Cluster"
+    if fault:
+        message = f"Argo CD cannot use this address of the repository: {fault}"
+        yield Finding(argocd.at / "repoURL", message, label=fault, help=help_)
     for at, address in _chart_addresses(plan):
         if fault := _pattern_fault(address):
             yield Finding(

@@ -327,10 +327,12 @@ def _short_guarantees(plan: Plan) -> Iterator[Use]:
 
 def _limits_not_given(plan: Plan) -> Iterator[Use]:
     """Yield the limits that are no cap, or whose units nobody gives back."""
-    lost = None if plan.cluster.cap is Cap.GUARANTEED else contended(plan)
+    is_capped = plan.cluster.cap is Cap.GUARANTEED
+    lost = () if is_capped else contended(plan)
     for tenant, quota in each_quota(plan):
-        if lost is None or quota.key in lost:
-            yield from _limit(tenant, quota)
+        for use in _limit(tenant, quota) if is_capped or quota.key in lost else ():
+            most = f"`{tenant.name}` may use {number(quota.guaranteed)} `{quota.unit.name}`, whatever its limit"
+            yield use._replace(text=most) if is_capped else use
 
 
 def _lent_without_bound(plan: Plan) -> Iterator[Use]:

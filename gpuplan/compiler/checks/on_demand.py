@@ -8,6 +8,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.catalog.schedulers import Support
+from gpuplan.compiler.checks.caps import each_quota, lower_limits
 from gpuplan.compiler.checks.losses import losses
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import in_flow, severity_of_loss
@@ -313,7 +314,7 @@ def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
             label=f"{promise.certain} of {promise.guaranteed} are certain",
             related=(Label(promise.pool.sharing.at.key, "made on demand, and never moved"),),
             notes=(_proof(promise),),
-            help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster"
+            help=lower_limits(plan, [pair for pair in each_quota(plan) if pair[1].pool is promise.pool])
             + _or_static(static_instances(plan, promise.pool)),
             severity=severity_of_loss(plan, Severity.WARNING),
         )

@@ -16,6 +16,7 @@ from gpuplan.compiler.checks.caps import (
     each_quota,
     envelopes,
     grants_by_unit,
+    lower_limits,
     shared_caps,
     shortfalls,
 )
@@ -106,7 +107,8 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Lower the limits, cap at the guarantees (`scheduler.cap: guaranteed` in the cluster), or use a scheduler that
-    reclaims. With `onLoss: refuse` this is an error.
+    reclaims. With a cap at the guarantees, a tenant without one may use nothing. With `onLoss: refuse` this is an
+    error.
     """
     if plan.scheduler.counts_tenants:
         return
@@ -160,7 +162,7 @@ def _caps_over_capacity(plan: Plan, total: Total, grants: list[Grant], short: Se
             f"when all others use their caps: {joined([*counts, *more])}",
             "plain Kubernetes hands units out first come, first served, and takes none back for a guarantee",
         ),
-        help="lower the limits, or write `scheduler: {cap: guaranteed}` in the Cluster",
+        help=lower_limits(plan, [(grant.tenant, grant.quota) for grant in grants]),
         severity=severity_of_loss(plan, Severity.WARNING),
     )
 

@@ -22,14 +22,20 @@ from gpuplan.compiler.planning.schedulers import keepers
 
 
 def _lost(
-    code: str, name: str, *concepts: str, place: str = "kind", when: Callable[[Plan], bool] | None = None
+    code: str,
+    name: str,
+    *concepts: str,
+    place: str = "kind",
+    note: str = "",
+    help_: str = "",
+    when: Callable[[Plan], bool] | None = None,
 ) -> Callable[[Callable[[], None]], Check[Plan]]:
     """Declare a check of what is lost of concepts of the capability matrix; the function is but its page."""
 
     def declare(page: Callable[[], None]) -> Check[Plan]:
         def find(plan: Plan) -> Iterator[Finding]:
             for concept in concepts:
-                yield from _losses(plan, concept, place)
+                yield from _losses(plan, concept, place, note, help_)
 
         find.__doc__ = page.__doc__
         return Check(check(code, name, Severity.NOTE)(find).rule, find, when)
@@ -50,7 +56,13 @@ def parent_does_not_bound() -> None:
     """
 
 
-@_lost("GPU512", "limit-not-allowed", "limit", place="cap", when=lambda plan: cap_field(plan) == "guaranteed")
+@_lost(
+    *("GPU512", "limit-not-allowed", "limit"),
+    place="cap",
+    note="`cap: guaranteed` makes the guarantee the one number of a ResourceQuota",
+    help_="accept it, or remove `cap`: tenants may then use their limits, and guarantees hold as far as the limits fit",
+    when=lambda plan: cap_field(plan) == "guaranteed",
+)
 def limit_not_allowed() -> None:
     """On plain Kubernetes with `cap: guaranteed`, tenants cannot use more than their guarantee.
 
@@ -165,7 +177,11 @@ def units_counted_together() -> None:
     """
 
 
-@_lost("GPU532", "priority-across-tenants", "priority")
+@_lost(
+    *("GPU532", "priority-across-tenants", "priority"),
+    help_="see `gpuplan show --preemption` for who evicts whom; to accept it, write `# gpuplan: ignore[GPU532] REASON` "
+    "above that line of the Cluster",
+)
 def priority_across_tenants() -> None:
     """On plain Kubernetes, pods of one tenant may evict those of another from what both may use.
 
@@ -320,7 +336,7 @@ def compute_not_kept() -> None:
     """
 
 
-def _losses(plan: Plan, concept: str, place: str) -> Iterator[Finding]:
+def _losses(plan: Plan, concept: str, place: str, note: str, help_: str) -> Iterator[Finding]:
     """Find all that is lost in one way, as one finding, since the cluster loses it and a fleet has many tenants."""
     scheduler = plan.cluster.scheduler
     kept = plan.scheduler.capability(concept)
@@ -330,9 +346,10 @@ def _losses(plan: Plan, concept: str, place: str) -> Iterator[Finding]:
             found,
             scheduler.at / place,
             f"{plan.scheduler.title} {verb} {get_concept(concept).title}",
-            f"see `gpuplan explain scheduler/{scheduler.kind}` for what it keeps, `gpuplan show --scheduler` for what "
-            "another would",
-            notes=(kept.loss,),
+            help_
+            or f"see `gpuplan explain scheduler/{scheduler.kind}` for what it keeps, `gpuplan show --scheduler` for "
+            "what another would",
+            notes=(note or kept.loss,),
             severity=severity_of_loss(plan, Severity.NOTE),
         )
 

@@ -74,27 +74,24 @@ def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Ite
         if first is document:
             yield key, document
         elif first.is_whole and document.is_whole:
+            paths = [document.file.path, first.file.path]
+            copies = [path for path in paths if _COPY.search(PurePath(path).stem)]
+            copy = copies[0] if len(copies) == 1 else max(paths, key=len)
+            is_copied = document.file is not first.file and document.data == first.data
             finding = Finding(
                 at=document.origin / "metadata" / "name",
                 message=f"{_title(document)} is defined twice",
                 label="defined again",
                 related=(Label(first.origin / "metadata" / "name", "first defined here"),),
-                help=_without_one(document, first),
+                help=f"delete `{copy}`, if it is a copy; otherwise rename one"
+                if is_copied
+                else "rename one of them, or join them",
             )
             diagnostics.append(DUPLICATE_DOCUMENT.report(finding))
 
 
 _COPY: Final = regex(r"(^|[-_. (])(old|bak|backup|copy|orig|tmp|save|[0-9]\)?)(?=[-_. )]|$)|~", re.IGNORECASE)
 """The part of a file's name that its copies have."""
-
-
-def _without_one(document: Document, first: Document) -> str:
-    """Return what to do about a document that is defined twice: a file that holds the same is a copy."""
-    paths = [document.file.path, first.file.path]
-    if document.file is first.file or document.data != first.data:
-        return "rename one of them, or join them"
-    copies = [path for path in paths if _COPY.search(PurePath(path).stem)]
-    return f"delete `{copies[0] if len(copies) == 1 else max(paths, key=len)}`, if it is a copy; otherwise rename one"
 
 
 def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:

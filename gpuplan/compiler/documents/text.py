@@ -34,7 +34,10 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
         encoding = _UTF16_MARKS.get(raw[:2])
         if encoding:
             file = SourceFile(path, raw[2:].decode(encoding, "replace"))
-            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help=_to_utf8(path))
+            name = quote(path)
+            way = f"iconv -f UTF-16 -t UTF-8 {name} > {name}.new && mv {name}.new {name}"
+            help_ = f"save it as UTF-8: type `{way}`"
+            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help=help_)
             return file, NOT_TEXT.report(finding)
         file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
         place = len(raw[: error.start].decode("utf-8-sig"))
@@ -45,12 +48,6 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
             help="save the file as UTF-8",
         )
         return file, NOT_TEXT.report(finding)
-
-
-def _to_utf8(path: str) -> str:
-    """Return the commands that save a file as UTF-8; the reader may have a name that a shell must not see plainly."""
-    file = quote(path)
-    return f"save it as UTF-8: type `iconv -f UTF-16 -t UTF-8 {file} > {file}.new && mv {file}.new {file}`"
 
 
 def check_text(file: SourceFile) -> Diagnostic | None:

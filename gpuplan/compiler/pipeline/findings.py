@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Family, Finding, Position
+from gpuplan.compiler.base.diagnostics import Diagnostic, Family, Finding, Origin, Position
 from gpuplan.compiler.documents import Ignore
 from gpuplan.compiler.documents.rules import AMBIGUOUS_TEXT
 from gpuplan.compiler.pipeline.rules import UNUSED_IGNORE
@@ -25,9 +25,8 @@ def tidy(
     """
     diagnostics = tuple(diagnostics)
     kept, used = _without_ignored(diagnostics, ignores)
-    fixed = {item.code for item in diagnostics if not item.rule.ignorable}
     kept += [
-        _unused(ignore, code, is_fixed=code in fixed)
+        _unused(ignore, code, [item for item in kept if item.code == code])
         for ignore in needed
         for code in ignore.codes
         if (id(ignore), code) not in used and is_judged(code)
@@ -53,12 +52,17 @@ def _without_ignored(
     kept: list[Diagnostic] = []
     used: set[tuple[int, str]] = set()
     for diagnostic in diagnostics:
-        location = diagnostic.finding.at.locate()
-        found = by_place.get((location.file.path, location.span.start.line, diagnostic.code), ())
+        found = by_place.get((*_line_of(diagnostic.finding.at), diagnostic.code), ())
         used.update((id(ignore), diagnostic.code) for ignore in found if diagnostic.rule.ignorable)
         if not found or not diagnostic.rule.ignorable:
             kept.append(diagnostic)
     return kept, used
+
+
+def _line_of(origin: Origin) -> tuple[str, int]:
+    """Return the file of a place and its line, as comments that ignore findings have it."""
+    location = origin.locate()
+    return location.file.path, location.span.start.line
 
 
 def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -83,11 +87,17 @@ def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
     return location.file.path, location.span.start
 
 
-def _unused(ignore: Ignore, code: str, *, is_fixed: bool) -> Diagnostic:
-    """``is_fixed`` says that findings of the code are there, and that none of them can be ignored."""
-    message, label = f"`{code}` is ignored here but not found", "nothing to ignore"
+def _unused(ignore: Ignore, code: str, others: Sequence[Diagnostic]) -> Diagnostic:
+    """Return the finding on a comment without effect; ``others`` are the findings of its code."""
+    message, why = f"`{code}` is ignored here but not found", "nothing to ignore"
     help_ = f"remove `{code}` from the comment"
-    if is_fixed:
-        message, label = f"`{code}` cannot be ignored: without what it asks for no plan can be made", "has no effect"
+    here = ignore.file.path, ignore.line
+    named = [item for item in others if here in {_line_of(label.at) for label in item.finding.related}]
+    if any(not item.rule.ignorable for item in others):
+        message, why = f"`{code}` cannot be ignored: without what it asks for no plan can be made", "has no effect"
         help_ = f"do what `{code}` says, and remove the comment"
-    return UNUSED_IGNORE.report(Finding(ignore.origin, message, label=label, help=help_))
+    elif named:
+        path, line = _line_of(named[0].finding.at)
+        message, why = f"`{code}` is not ignored: its finding is at {path}:{line}", "the second place of it"
+        help_ = f"write the comment above line {line} of {path}"
+    return UNUSED_IGNORE.report(Finding(ignore.origin, message, label=why, help=help_))

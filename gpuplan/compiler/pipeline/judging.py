@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from posixpath import normpath
 
 from gpuplan.compiler import checks
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.compiler.base.repository import find_repository
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import closest
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.delivery.indexes import group, root_folder, runs_in, syncing_others
 from gpuplan.compiler.manifests import has_schemas, kubernetes_versions
@@ -69,20 +71,24 @@ def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
 
 
 def judge_place(plans: Sequence[Plan], root: Path) -> Iterator[Diagnostic]:
-    """Say of each cluster that leaves `path` to its default where `out/` is not at the top of the repository."""
+    """Yield a finding on each `path` that is not where `out/` is: left to its default, or written nearly like it."""
     repository = find_repository(root)
-    if repository is None or not repository.prefix:
+    if repository is None:
         return
     path = f"{repository.prefix}{OUT}"
     for plan in plans:
         for tool, said in (("Argo CD", plan.cluster.argocd), ("Flux", plan.cluster.flux)):
-            if said is not None and "path" not in said.spec.model_fields_set:
-                finding = Finding(
-                    said.at,
-                    f"{tool} would look for `{OUT}/` at the top of the repository, and `{path}/` is what is written",
-                    help=f"write `path: {path}` there, or `path: {OUT}` if `{OUT}/` is copied to another repository",
-                )
-                yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
+            written = normpath(said.spec.path) if said else path
+            if said is None or written == path:
+                continue
+            at, place, help_ = said.at / "path", f"in `{written}/` of the repository", f"did you mean `{path}`?"
+            if "path" not in said.spec.model_fields_set:
+                at, place = said.at, f"for `{OUT}/` at the top of the repository"
+                help_ = f"write `path: {path}` there, or `path: {OUT}` if `{OUT}/` is copied to another repository"
+            elif written == OUT or not closest(written, (path,), likeness=0.8) or (repository.top / written).exists():
+                continue
+            finding = Finding(at, f"{tool} would look {place}, and `{path}/` is what is written", help=help_)
+            yield Diagnostic(ELSEWHERE, finding, (plan.cluster.name,))
 
 
 def _one_destination(plans: Sequence[Plan]) -> Iterator[Diagnostic]:

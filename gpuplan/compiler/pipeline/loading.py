@@ -278,7 +278,7 @@ class _Loader:
             elif cluster is not None:
                 others = [name for name in find_folders(self.tree, ".") if name not in (OVERLAYS, OUT)]
                 close = renaming(folder, others)
-                if close is None and len(named) == 1:
+                if close is None and len(named) == 1 and not self._lacks_some(overlay, (f"{OVERLAYS}/{cluster.name}",)):
                     close = self.unread_files.find_base(frozenset({OVERLAYS, OUT, *self.bases}), overlay)
                 if index is None and close is None:
                     continue

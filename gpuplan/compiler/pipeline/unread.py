@@ -61,7 +61,7 @@ class UnreadFiles:
         specs = [item.data.get("spec") for item in overlay if item.kind == "Pool"]
         if any(isinstance(spec, dict) and "gpu" in spec for spec in specs):
             return None
-        changed = {(item.kind, item.name) for item in overlay if item.kind != "Cluster"}
+        changed = {(item.kind, item.name): item.data for item in overlay if item.kind != "Cluster"}
         found: dict[str, int] = {}
         for folder in find_folders(self.tree, "."):
             if folder not in read and folder not in self.held:
@@ -69,8 +69,9 @@ class UnreadFiles:
                     documents = read_manifests(self.tree, folder)[0]
                     self.held[folder] = [item for item in documents if item.data.get("apiVersion") == API_VERSION]
             policies = [] if folder in read else self.held.get(folder, [])
-            names = {(item.kind, item.name) for item in policies if item.kind in KINDS}
-            if names and (not changed or names & changed):
+            names = {(item.kind, item.name): item.data for item in policies if item.kind in KINDS}
+            both = names.keys() & changed.keys()  # what is equal is a link, or a copy
+            if names and (not changed or any(names[key] != changed[key] for key in both)):
                 found[commonpath([dirname(item.file.path) for item in policies])] = len(names)
         return max(found, key=lambda folder: (found[folder], folder), default=None)
 

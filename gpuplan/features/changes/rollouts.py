@@ -589,7 +589,12 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     if layout is None:
         known = [layout.name for layout in _layouts(plan, pool)]
         instances = _instances(name)
-        near = _nearest(instances, _layouts(plan, pool))
+        shared = [each for each in _layouts(plan, pool) if _content(each) & instances]
+        near = max(
+            shared,
+            key=lambda each: -((instances - _content(each)) + (_content(each) - instances)).total(),
+            default=None,
+        )
         is_same = near is not None and _content(near) == instances
         close = _meant(name, known) or misspelling(name, known) or (near.name if near and is_same else "")
         like = f"; `--to {near.name}` is nearest: `{_flow(_content(near))}`" if near else ""
@@ -633,14 +638,6 @@ def _instances(text: str) -> Counter[str]:
 def _content(layout: Layout) -> Counter[str]:
     """Return the instances on each GPU of a layout that divides all GPUs of a node in one way; else none."""
     return Counter(layout.entries[0].instances if len(layout.entries) == 1 else {})
-
-
-def _nearest(instances: Counter[str], layouts: Sequence[Layout]) -> Layout | None:
-    """Return the layout that shares most instances with these, and has the fewest others; None if none shares one."""
-    shared = [(2 * (_content(each) & instances).total() - _content(each).total(), each) for each in layouts]
-    return max((item for item in shared if _content(item[1]) & instances), key=lambda item: item[0], default=(0, None))[
-        1
-    ]
 
 
 def _flow(instances: Mapping[str, int]) -> str:

@@ -279,6 +279,20 @@ def test_a_flavor_that_matches_fewer_nodes_afterwards_is_told(labels: Body, is_t
     assert found == ["ResourceFlavor `whole` no longer matches `a`"] * is_told
 
 
+@pytest.mark.parametrize(("label", "is_told"), [({}, True), ({"gpuplan.dev/pool": "whole"}, False)])
+def test_a_flavor_that_comes_before_the_labels_of_its_nodes_is_told(label: Body, is_told: bool) -> None:
+    nodes = [
+        {**node, "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], **label}}} for node in NODES
+    ]
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "all", "resources": []}]}]
+    queue = an_object("ClusterQueue", "team", {"cohortName": "all", "resourceGroups": groups}, api=_KUEUE)
+
+    found = told(sync_of(*nodes, queue, policies=QUEUED), Effect.CHANGES)
+
+    message = "ClusterQueue `team` would send work to nodes without the label `gpuplan.dev/pool`"
+    assert [text for text in found if "would send" in text] == [message] * is_told
+
+
 def test_no_sync_touches_what_runai_has() -> None:
     """gpuplan writes requests to Run:ai's control plane, which nothing applies: Run:ai alone writes these objects."""
     plan = a_plan(QUEUED.replace("kind: kueue, version: v0.17.0, install: external", "kind: runai"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import product
 from operator import mul
 from types import MappingProxyType
 
 from gpuplan.compiler.catalog import Gpu, Profile
-from gpuplan.compiler.planning.placement.placing import InstanceCounts, largest_first
+from gpuplan.compiler.planning.placement.placing import InstanceCounts, Placed, largest_first, place
 
 Vector = tuple[int, ...]
 """Numbers of instances, in the order of the given profiles."""
@@ -26,6 +27,20 @@ def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[Inst
 def maximal_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
     """The valid layouts to which no instance of those profiles can be added."""
     return _maximal_layouts(gpu, _names(gpu, profiles))
+
+
+def layout_of_sizes(gpu: Gpu, sizes: Iterable[tuple[str, int]]) -> InstanceCounts:
+    """Return a layout of plain profiles with these sizes, such as `20gb`, and numbers; empty if a size has no profile.
+
+    Of several it is one that fits, and of those one of base profiles.
+    """
+    profiles = dict.fromkeys(profile.name for profile in (*gpu.base_profiles, *gpu.plain_profiles))
+    counts: Counter[str] = Counter()
+    for size, number in sizes:
+        counts[size.lower()] += number
+    choices = ([(name, n) for name in profiles if name.endswith(f".{size}")] for size, n in counts.items())
+    layouts = [dict(chosen) for chosen in product(*choices)]
+    return next((layout for layout in layouts if isinstance(place(gpu, layout), Placed)), next(iter(layouts), {}))
 
 
 def nearest_layouts(gpu: Gpu, counts: InstanceCounts, limit: int = 3) -> tuple[InstanceCounts, ...]:

@@ -46,6 +46,7 @@ def harms(dump: Dump, seen: Worlds) -> Iterator[Harm]:
     """Yield what a first sync stops or takes away, by comparing what each has before with what it has after."""
     yield from _caps(dump, seen.before, seen.after)
     yield from _orders(seen)
+    yield from _flavors_first(dump, seen)
     yield from _units(seen)
     yield from _queues(dump, seen.before, seen.after)
     yield from _places(dump, seen.before, seen.after)
@@ -195,6 +196,23 @@ def _orders(seen: Worlds) -> Iterator[Harm]:
             yield Harm(report("no-safe-order", at, names=names, pool=pool, key=key, first=first, second=second))
 
 
+def _flavors_first(dump: Dump, seen: Worlds) -> Iterator[Harm]:
+    """Yield the ClusterQueues whose flavors find no node if queues are synced before the labels of nodes."""
+    flavors = {
+        key.name: inside(body, "spec", "nodeLabels") for key, body in seen.after.of_kind(_KUEUE, "ResourceFlavor")
+    }
+    waiting = []
+    for item in dump.of_kind(_KUEUE, "ClusterQueue"):
+        groups = map(mapping, sequence(inside(seen.after.objects[item.identity], "spec").get("resourceGroups")))
+        named = [text(mapping(flavor).get("name")) for group in groups for flavor in sequence(group.get("flavors"))]
+        own = [flavors[name] for name in named if name in flavors]
+        if any(_matched(seen.after, labels) and not _matched(seen.before, labels) for labels in own):
+            waiting.append(item)
+    if waiting:
+        names = listing([item.name for item in waiting])
+        yield Harm(report("flavors-before-labels", waiting[0].at / "spec", names=names))
+
+
 def _between(seen: Worlds, index: int, operand: Operand) -> tuple[str, str]:
     """Return what is wrong if the operator's folder is first, and if labels are first; empty where nothing is."""
     old, new = (_meaning(world, index, operand) for world in (seen.before, seen.after))
@@ -243,7 +261,9 @@ def _queues(dump: Dump, before: World, after: World) -> Iterator[Harm]:
                     at = item.at / "spec"
                     yield Harm(report("queue-shrinks", at, item=item, what=what, number=_shown(number), was=shown))
     for item in dump.of_kind(_KUEUE, "ResourceFlavor"):
-        old_nodes, new_nodes = (_matched(world, item) for world in (before, after))
+        old_nodes, new_nodes = (
+            _matched(world, inside(world.objects[item.identity], "spec", "nodeLabels")) for world in (before, after)
+        )
         if lost := [name for name in old_nodes if name not in new_nodes]:
             at = item.at / "spec"
             yield Harm(report("flavor-loses-nodes", at, item=item, names=listing(lost)), stops=not new_nodes)
@@ -259,8 +279,7 @@ def _is_queued_by_default(item: Item, namespace: str) -> bool:
     return is_here and not names_one and any(asked(pod) for _, pod in pods_of(item))
 
 
-def _matched(world: World, flavor: Item) -> list[str]:
-    labels = inside(world.objects[flavor.identity], "spec", "nodeLabels")
+def _matched(world: World, labels: Body) -> list[str]:
     return [node.name for node in world.nodes if matches({"matchLabels": labels}, node.labels) is True]
 
 

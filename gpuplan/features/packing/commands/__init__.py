@@ -43,7 +43,7 @@ def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fra
 
 
 def _read_percentile(_: click.Context, parameter: click.Parameter, number: float) -> float:
-    if not 1 <= number <= 100:  # a range of click lets NaN pass, and 0.95 is a part
+    if not 1 <= number <= 100:  # a range of click lets NaN pass
         raise click.BadParameter("use a number from 1 to 100.", param=parameter)
     return number
 
@@ -91,7 +91,7 @@ class _Objective(click.Choice[str]):
 )
 @option(
     "--percentile",
-    type=click.FloatRange(max=100),
+    type=click.FloatRange(min=1, max=100),
     default=PERCENTILE,
     callback=_read_percentile,
     metavar="NUMBER",

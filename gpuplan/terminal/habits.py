@@ -99,7 +99,8 @@ def _carry_over(verb: str, words: Sequence[str], context: click.Context) -> str:
     command = cast("click.Group", context.command).get_command(context, ours)
     if command is None or not words or not {"-h", "--help"}.isdisjoint(words):
         return ""
-    names, kept = _names_of(command), []
+    names = _names_of(command)
+    kept: list[str] = []
     for before, word in zip(("", *words), words, strict=False):
         kept += [word] if before.startswith("-") else _option_for(word, names, context) or [word]
     with suppress(click.ClickException):

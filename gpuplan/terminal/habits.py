@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from shlex import join, quote
 from typing import Final, TypeVar, cast
@@ -16,9 +17,11 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.terminal.completions import plans
 from gpuplan.terminal.data.habits import (
     ANY,
+    CHOICES,
     ENDINGS,
     FORMATS,
     KINDS,
+    MEANT,
     MISSING,
     NOUNS,
     OBJECTS,
@@ -48,6 +51,7 @@ _STEM = 4
 _CHOICE: Final = re.compile(r"'(?P<value>[^']*)' is not one of")
 _LONG: Final = re.compile(r"-[a-z][-a-z]+")
 """A long option with one dash, as Go's programs take it."""
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
 _NAMED: Final = re.compile(r"`([^`]+)`")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
@@ -71,6 +75,8 @@ def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str
         return _answer_thing(typed[0], context, frozenset(), "gpuplan")
     if verb in PREFIXES.split() and following and (answer := _answer_after(words, known, context)):
         return answer
+    if line := _carry_over(verb, typed[1:], context):
+        return f"Type `{line}`."
     if answer := _answer_known(verb, words, context):
         return answer
     starts = [name for name in known if len(verb) > 2 and name.startswith(verb)]
@@ -87,6 +93,23 @@ def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str
     return f"`gpuplan --help` lists the commands. The usual commands:\n{listed}"
 
 
+def _carry_over(verb: str, words: Sequence[str], context: click.Context) -> str:
+    """Return our command that a verb means, with all that was typed behind it; empty if it does not take that."""
+    ours, *options = (_find_row(MEANT, verb) or "").split()[:2] or [""]
+    command = cast("click.Group", context.command).get_command(context, ours)
+    if command is None or not words or not {"-h", "--help"}.isdisjoint(words):
+        return ""
+    names = _names_of(command)
+    kept: list[str] = []
+    for before, word in zip(("", *words), words, strict=False):
+        kept += [word] if before.startswith("-") else _option_for(word, names, context) or [word]
+    with suppress(click.ClickException):
+        taken = command.make_context(ours, [*kept, *options], parent=context)
+        if "POOL" not in names or "Pool" in find_kinds(taken.params["pool"], context):
+            return _retyped(context, ours, [*kept, *options])
+    return ""
+
+
 def _answer_after(words: Sequence[str], known: Sequence[str], context: click.Context) -> str:
     """Return the answer to the verb behind the name of another program."""
     verb = words[0].lower()
@@ -96,7 +119,8 @@ def _answer_after(words: Sequence[str], known: Sequence[str], context: click.Con
         names = _names_of(command)
         rest = [part for word in words[1:] for part in _option_for(word, names, context)]
         return f"Type `{join(['gpuplan', verb, *(rest if '-c' in names else words[1:])])}`."
-    return _answer_known(verb, words[1:], context)
+    line = _carry_over(verb, words[1:], context)
+    return f"Type `{line}`." if line else _answer_known(verb, words[1:], context)
 
 
 def _answer_known(verb: str, words: Sequence[str], context: click.Context) -> str:
@@ -145,8 +169,8 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     if isinstance(error, click.MissingParameter):
         dump = " `gpuplan import --commands` prints how to collect it." if "DUMP..." in error.format_message() else ""
         return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.{dump}", context)
-    if "%' is not a valid integer" in error.format_message() and "--max-unavailable" in _names_of(context.command):
-        return click.UsageError(f"{error.format_message()} A part of the nodes is `--max-unavailable 50%`.", context)
+    if isinstance(error, click.BadParameter) and (answer := _answer_number(error.param, context, typed)):
+        return click.UsageError(f"{error.format_message()} {answer}", context)
     if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
         answer = _answer_choice(match["value"], error.param, context, typed)
         return click.UsageError(f"{error.format_message()} {answer}".rstrip(), context)
@@ -155,8 +179,29 @@ def answer_usage(error: click.UsageError, context: click.Context, typed: Sequenc
     return error
 
 
+def _answer_number(parameter: click.Parameter | None, context: click.Context, typed: Sequence[str]) -> str:
+    """Return the line with the number that was typed, as its option takes it: ``99`` for ``p99``; empty if none is."""
+    at, option, value, size = _written_as(parameter, typed)
+    number = _NUMBER.findall(value)
+    if parameter is None or len(number) != 1 or value.endswith("x") or (number[0] == value and float(value) >= 1):
+        return ""
+    is_part = "%" in value or float(number[0]) < 1
+    part = f"{float(number[0]) * (100 if float(number[0]) < 1 else 1):g}"
+    if is_part and option == "--batch":
+        option = "--max-unavailable"
+        parameter = next(each for each in context.command.params if option in each.opts)
+    for form in (f"{part}%", part) if is_part else (part, f"{part}%"):
+        with suppress(click.UsageError):
+            parameter.process_value(context, form)
+            words = [*typed[:at], option, form, *typed[at + size :]]
+            return f"Type `{_retyped(context, str(context.info_name), words)}`."
+    return ""
+
+
 def answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
     """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; else the hint."""
+    if several := _answer_several(message, missing, context):
+        return several
     meant = _MEANT.fullmatch(hint)
     if meant is None:
         return _answer_unknown(message, missing, context) or hint
@@ -168,6 +213,24 @@ def answer_trouble(message: str, missing: str, hint: str, context: click.Context
     is_cluster = message.startswith("no cluster")
     other = _answer_unknown(message, missing, context) if is_cluster else ""
     return f"{hint} Type `{_retyped(context, verb, mended)}`{f'; {other}' if other else ''}"
+
+
+def _answer_several(message: str, missing: str, context: click.Context) -> str:
+    """Return a line to type for each of several names that a comma joins, or for nodes that no file lists."""
+    match, typed = _UNKNOWN.fullmatch(message), context.meta.get(TYPED, ())
+    verb = str(context.invoked_subcommand)
+    joint = next(filter(None, match.group("name", "called", "named")), "") if match else ""
+    parts, at = joint.split(","), next((at for at, word in enumerate(typed) if joint and joint in word), -1)
+    if len(parts) > 1 and at >= 0 and all(find_kinds(part, context) for part in parts):
+        words = ([*typed[:at], typed[at].replace(joint, part), *typed[at + 1 :]] for part in parts)
+        return f"one at a time: type {listing([_retyped(context, verb, each) for each in words], None)}"
+    at, _, value, size = _written("--nodes", typed)
+    if not missing or value != missing or "/" in missing or PurePath(missing).suffix in (*ENDINGS, ".txt", ".yml"):
+        return ""
+    names = join(missing.split(","))
+    line = _retyped(context, verb, [*typed[:at], "--nodes", "-", *typed[at + size :]])
+    maker = f"printf '%s\\n' {names}" if verb == "rollout" else f"kubectl get nodes {names} -o json"
+    return f"`--nodes` takes a file: type `{maker} | {line}`"
 
 
 def _answer_unknown(message: str, missing: str, context: click.Context) -> str:
@@ -262,6 +325,10 @@ def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str,
         return answer
     if row := _find_row(OPTIONS, option):
         known = {"pool": value or "NAME", "rev": value or "REV", "tenant": _tenant_in(value, context) or "NAME"}
+        tenants = list(dict.fromkeys(tenant.name for plan in plans(context) for tenant in plan.tenants))
+        known["tenants"] = f"; there are {listing(tenants)}" if tenants else ""
+        share = next(iter(_NUMBER.findall(value)), "")
+        known["share"] = f"{float(share) * 100:g}%" if share and float(share) <= 1 else f"{share or 30}%"
         return _answer_case(row, names, command, **{**named, **known, "value": value or "NAME"})
     return ""
 
@@ -327,6 +394,12 @@ def _written(option: str, typed: Sequence[str]) -> tuple[int, str, str, int]:
     return len(typed), option, "", 0
 
 
+def _written_as(parameter: click.Parameter | None, typed: Sequence[str]) -> tuple[int, str, str, int]:
+    """Return what `_written` does, under any name of a parameter; its number of words is 0 if none is there."""
+    found = (_written(option, typed) for option in (parameter.opts if parameter else ()))
+    return next((each for each in found if each[3]), (0, "", "", 0))
+
+
 def _knows(word: str) -> bool:
     """Whether a word with one dash is a long option that has an answer."""
     return bool(_LONG.fullmatch(word) and (_find_row(SAME, f"-{word}") or _find_row(OPTIONS, f"-{word}")))
@@ -375,8 +448,13 @@ def _answer_choice(value: str, parameter: click.Parameter, context: click.Contex
     near = closest(format_, choices) or (begun[0] if len(begun) == 1 else None)
     if value.partition(".")[0].lower() in choices and "." in value:
         return f"Type `gpuplan explain {value}`, or `{path} {value.partition('.')[0].lower()}`."
-    if near or not is_format:
-        return f"Did you mean `{f'{path} -o {near}' if is_format else near}`?" if near else ""
+    if near and is_format:
+        return f"Did you mean `{path} -o {near}`?"
+    if not is_format:
+        near = near or next((ours for ours in [_find_row(CHOICES, format_)] if ours in choices), None)
+        at, option, _, size = _written_as(parameter, typed)
+        line = _retyped(context, str(context.info_name), [*typed[:at], option, str(near), *typed[at + size :]])
+        return f"Did you mean `{near}`?{f' Type `{line}`.' if size else ''}" if near else ""
     if answer := _answer_file(value, context.command, context):
         return answer
     if row := _find_row(FORMATS, format_):
@@ -452,6 +530,9 @@ def _answer_word(extra: str, context: click.Context, typed: Sequence[str]) -> st
         return f"Type `gpuplan diff {words[0]}..{word}`."
     if answer := _selecting(extra.split(), names, context):
         return answer
+    if "POOL" in names and all("Pool" in find_kinds(each, context) for each in (words[0], word)):
+        lines = [join(["gpuplan", verb, *(each for each in typed if each != other)]) for other in (word, words[0])]
+        return f"One at a time: type {listing(lines, None)}."
     if os.path.isdir(os.path.join(word, OVERLAYS)):  # noqa: PTH112, PTH118 - as it is typed
         return f"Type `gpuplan -C {quote(word)} {verb}`."
     kind, name = _object_in([word.lower(), *words[words.index(word) + 1 :]] if word in words else [word], context)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gpuplan.compiler.base import handles
@@ -141,7 +143,15 @@ def _read(stream: BinaryIO, name: str, way: str, *, is_judged: bool) -> bytes:
             raise GpuplanError(
                 f"`{name}` is larger than any list: more than {LARGEST:,} bytes", f"write it with `{way}`"
             )
+    if _KUBECONFIG.search(content, 0, _CHUNK):
+        hint = f"type `{way.replace('kubectl', f'kubectl --kubeconfig {quote(name)}')} > list.json`, and name that file"
+        if "kubectl" not in way or way == _WAY:
+            hint = f"type `export KUBECONFIG={quote(name)}`, and then what `gpuplan import --commands` prints"
+        raise GpuplanError(f"`{name}` is a kubeconfig: gpuplan reads none, and never connects to a cluster", hint)
     return bytes(content)
+
+
+_KUBECONFIG: Final = re.compile(rb"^kind: *Config *\r?$", re.MULTILINE)
 
 
 # --- Lists -------------------------------------------------------------------------------------------------------

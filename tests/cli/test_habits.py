@@ -100,7 +100,7 @@ def test_the_verbs_of_common_programs_are_known() -> None:
         ("plan", "gpuplan diff"),
         ("lint", "gpuplan validate"),
         ("sync", "gpuplan build"),
-        ("template", "gpuplan build"),
+        ("template", "gpuplan build -c NAME --stdout"),
         ("get", "gpuplan show"),
         ("new", "gpuplan init DIR"),
     ],
@@ -308,6 +308,20 @@ def test_the_answer_to_a_format_or_an_option(typed: str, answer: str, tmp_path: 
     assert answer in " ".join(done.err.split())
 
 
+@pytest.mark.parametrize("verb", ["drift", "import", "pack", "rollout research --nodes", "diff --pods"])
+def test_a_kubeconfig_is_answered_with_how_to_ask_the_cluster(verb: str, tmp_path: Path) -> None:
+    (a_platform(tmp_path) / "kubeconfig").write_text("apiVersion: v1\nclusters: []\nkind: Config\n")
+
+    answer = run(*shlex.split(verb), "kubeconfig", cwd=tmp_path).err
+
+    assert "gpuplan reads none, and never connects to a cluster" in answer
+    assert "KUBECONFIG=kubeconfig" in answer or "`kubectl --kubeconfig kubeconfig get" in answer
+
+
+def test_a_value_that_is_known_by_another_word_is_no_format() -> None:
+    assert "Did you mean" not in run("pack", "--objective", "beauty").err
+
+
 @pytest.mark.parametrize("option", ["--set", "--stat", "--values", "--strict", "--wait", "--sport", "--tool"])
 def test_an_option_is_not_guessed_by_its_letters_alone(option: str) -> None:
     assert "Did you mean" not in run("build", option).err
@@ -389,7 +403,31 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("show -c development -o json", "did you mean `dev`? Type `gpuplan show -c dev -o json`"),
         ("rollout reserch --back", "did you mean `research`? Type `gpuplan rollout research --back`"),
         ("rollout research --to '{timeSlicing: {replicas: 4}}'", "Type `gpuplan rollout research --to time-slicing=4`"),
-        ("rollout research --to sometimes", "there are `--to exclusive`, `--to time-slicing=4`"),
+        ("rollout research --to sometimes", "there are `--to exclusive`, `--to time-slicing=4`, `--to mps=4`"),
+        ("rollout research --to mps", "did you mean `mps=4`? Type `gpuplan rollout research --to mps=4`"),
+        ("rollout research --to '{3g.40gb: 2}'", "write a MigLayout with `instances: {3g.40gb: 2}` and name it"),
+        ("rollback research -c dev", "Type `gpuplan rollout research -c dev --back`."),
+        ("undo research dev", "Type `gpuplan rollout research -c dev --back`."),
+        ("argocd app rollback research dev", "Type `gpuplan rollout research -c dev --back`."),
+        ("rollback dev", "`gpuplan rollout POOL --back` takes the nodes"),
+        ("template", "Type `gpuplan build -c NAME --stdout`"),
+        ("template dev", "Type `gpuplan build -c dev --stdout`."),
+        ("plan --fail-on quota", "Type `gpuplan diff --fail-on quota`."),
+        ("rollout research,research --to mps=2", "type `gpuplan rollout research --to mps=2` and `gpuplan rollout"),
+        ("catalog A100-80GB,L4-24GB", "type `gpuplan catalog A100-80GB` and `gpuplan catalog L4-24GB`"),
+        ("explain GPU203,nothing", "nothing is called `GPU203,nothing`"),
+        ("explain GPU-203", "did you mean `GPU203`? Type `gpuplan explain GPU203`"),
+        ("explain nvidia.com/mig-3g.40gb", "it is a MIG profile: `gpuplan explain A100-80GB` draws"),
+        ("explain nvidia.com/mig-1g.10gb.me", "it is a MIG profile: `gpuplan explain A100-80GB` draws"),
+        ("explain nvidia.com/gpu.shared", "`gpuplan explain Pool.spec.sharing` lists the ways of sharing"),
+        (
+            "rollout research --to mps=2 --nodes gpu-1,gpu-2",
+            "`printf '%s\\n' gpu-1 gpu-2 | gpuplan rollout research --to mps=2 --nodes -`",
+        ),
+        ("diff --nodes=gpu-1.x.com", "`kubectl get nodes gpu-1.x.com -o json | gpuplan diff --nodes -`"),
+        ("diff --nodes nodes.json", "`gpuplan diff --help` describes the files"),
+        ("diff HEAD~99", "there are `HEAD` and `main`, and no commit before; `gpuplan diff` compares"),
+        ("show -n serving", "`gpuplan show --tenant NAME` selects a tenant; there are `research`."),
     ],
 )
 def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: str, tmp_path: Path) -> None:
@@ -401,6 +439,15 @@ def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: s
 
     assert done.code == 2
     assert answer in " ".join(done.err.split())
+
+
+def test_two_pools_are_two_lines(tmp_path: Path) -> None:
+    pool = a_platform(tmp_path) / "policies/pool.yaml"
+    pool.write_text(pool.read_text() + "---\n" + pool.read_text().replace("research", "other"))
+
+    for typed in (("research,other",), ("research", "other")):
+        answer = run("rollout", *typed, "--to", "mps=2", cwd=tmp_path).err
+        assert "type `gpuplan rollout research --to mps=2` and `gpuplan rollout other --to mps=2`" in answer
 
 
 def test_a_priority_class_does_not_hide_the_cluster_of_a_like_name(tmp_path: Path) -> None:
@@ -441,7 +488,19 @@ def test_the_folder_that_was_named_first_stays(tmp_path: Path) -> None:
         ("validate --stdout", "`gpuplan build --stdout`. Write nothing; print the objects of one cluster."),
         ("validate --clutser prod", "Did you mean"),
         ("validate -c dev,prod", "type `-c dev -c prod`"),
-        ("pack --margin 1", "1 is ambiguous: type `1%` or `100%`"),
+        ("pack --margin 1", "1 is ambiguous: type `1%` or `100%`."),
+        ("pack --percentile p99", "Type `gpuplan pack --percentile 99`."),
+        ("pack --percentile 95% -c dev", "Type `gpuplan pack --percentile 95 -c dev`."),
+        ("pack --percentile 0.99", "Type `gpuplan pack --percentile 99`."),
+        ("pack --margin p30", "Type `gpuplan pack --margin 30%`."),
+        ("pack --tolerance 5%", "write `growth: 5%` or `burst`"),
+        ("pack --headroom x", "write `growth: 30%` or `burst`"),
+        ("rollout a --batch 25%", "Type `gpuplan rollout a --max-unavailable 25%`."),
+        ("rollout a --max-unavailable 0.5", "Type `gpuplan rollout a --max-unavailable 50%`."),
+        ("pack --objective cost", "Did you mean `price`? Type `gpuplan pack --objective price`."),
+        ("show --color yes", "Type `gpuplan show --color always`."),
+        ("show -o csv", "Type `gpuplan show -o json`"),
+        ("fmt", "type `gpuplan validate`"),
         ("rollout a100 other", "`gpuplan rollout POOL --to SHARING`"),
         ("report page.html", "`gpuplan report -o FILE`"),
         ("init here prod", "`gpuplan init DIR --cluster prod`"),

@@ -97,6 +97,8 @@ def test_a_wrong_version_or_address_is_told_before_anything_is_written(
 def test_a_model_may_be_named_without_its_memory_if_there_is_one_alone(tmp_path: Path) -> None:
     assert pools_of(a_starter(tmp_path, "--pool=one=2x4xL4"))["one"]["gpu"] == "L4-24GB"
 
+    with_profile = a_starter(tmp_path / "mig", "--pool=one=2x4xA100:mig=3g.40gb+2g.20gb:2")
+    assert pools_of(with_profile)["one"]["gpu"] == "A100-80GB"
     done = run("init", "other", "--pool=one=2x4xA100", cwd=tmp_path)
 
     assert (done.code, "did you mean" in done.err, "A100-40GB" in done.err) == (2, True, True)
@@ -400,6 +402,12 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
     ("pool", "message", "hint"),
     [
         ("a=2x8", "`--pool a=2x8` is not NAME=NODESxGPUSxMODEL[:SHARING]", "`--pool research=2x8xA100-80GB:"),
+        ("a=T4-16GBx8x2:mps=4", "is not NAME=NODESxGPUSxMODEL", "`--pool a=2x8xT4-16GB:mps=4`"),
+        ("a=T4-16GBx8", "is not NAME=NODESxGPUSxMODEL", "two nodes with eight GPUs each"),
+        ("a=2x8xA100-80GB:mig=3g.40gb,2g.20gb", "is no layout of A100-80GB", "joined by `+`: `mig=3g.40gb+2g.20gb`"),
+        ("a=2x8xA100-80GB:mig=2x2g.20gb 3g.40gb=1", "is no layout", "`mig=2g.20gb:2+3g.40gb`"),
+        ("a=2x8xA100-80GB:mig=3g.40gb,2g.24gb", "is no layout of A100-80GB", "there are `mig=all-1g.10gb`"),
+        ("a=2x8xA100:mig=all-balanced", "no GPU model `A100`", "did you mean `A100-40GB` or `A100-80GB`?"),
         ("A=1x8xT4-16GB", "with a name in lower case", "1 node with 8 GPUs each: `--pool a=1x8xT4-16GB`"),
         ("a=1x8xA100-80G", "no GPU model `A100-80G` in the catalog", "did you mean `A100-80GB`?"),
         ("a=1x8xT4-16GB:timeslicing=4", "`timeslicing=4` is not a way to share GPUs", "time-slicing=N"),

@@ -149,6 +149,45 @@ def test_validate_notes_in_one_line_what_was_edited_by_hand(root: Path) -> None:
     assert done.out == f"{name}:1:1: note[GPU901] edited by hand since `gpuplan build`: `{name}`\n"
 
 
+@pytest.mark.parametrize("command", ["validate", "build", "build --check"])
+def test_conflict_markers_are_no_edit(root: Path, command: str) -> None:
+    file = root / "out/dev/partitions/kustomization.yaml"
+    file.write_text(file.read_text() + "<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> topic\n")
+
+    done = run(*command.split(), cwd=root)
+
+    assert "conflict markers" in done.out
+    assert "help: run `gpuplan build --force`\n" in done.out
+    assert "by hand" not in done.out
+
+
+def test_a_missing_inventory_is_one_finding(root: Path) -> None:
+    (root / INVENTORY).unlink()
+    write(root / "policies/priority.yaml", VALUE_200)
+
+    checked, built = (run(command, *CONCISE, cwd=root) for command in ("validate", "build"))
+
+    assert [line.split("] ")[0] for line in checked.out.splitlines()] == [f"{INVENTORY}:1:1: warning[GPU907"]
+    assert [line.split("] ")[0] for line in built.out.splitlines()] == [f"{INVENTORY}:1:1: error[GPU902"]
+    for command in ("validate", "build"):
+        assert f"`git checkout HEAD -- {INVENTORY}`, or run `gpuplan build --force`" in run(command, cwd=root).out
+
+
+def test_a_file_of_somebody_else_is_no_sign_of_a_lost_inventory(root: Path) -> None:
+    shutil.rmtree(root / "out")
+    write(root / "out/dev/kustomization.yaml", "resources: []\n")
+
+    assert "inventory" not in run("validate", cwd=root).out
+    assert "`out/dev/kustomization.yaml` exists, and gpuplan did not write it" in run("build", cwd=root).out
+
+
+def test_a_cluster_file_that_is_gone_comes_back_from_git(root: Path) -> None:
+    (root / "overlays/dev/cluster.yaml").unlink()
+    write(root / "overlays/dev/policies.yaml", PRIORITY)
+
+    assert "help: bring it back: `git checkout HEAD -- overlays/dev/cluster.yaml`\n" in run("validate", cwd=root).out
+
+
 def test_a_file_that_was_only_touched_is_not_edited(root: Path) -> None:
     file = root / "out/dev/kustomization.yaml"
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
@@ -362,6 +401,14 @@ def test_build_says_that_git_ignores_what_it_wrote(root: Path) -> None:
     assert " are ignored by Git, and nobody who clones gets them" in run("build", cwd=root).err.splitlines()[-1]
 
 
+def test_a_line_that_ignores_the_output_is_named(root: Path) -> None:
+    write(root / ".gitignore", "*.log\n/out/\n")
+    git(root, "rm", "-rq", "--cached", "out")
+
+    for command in (("build",), ("build", "--check")):
+        assert "nobody who clones gets them: delete `/out/` from .gitignore\n" in run(*command, cwd=root).err
+
+
 def test_without_git_build_says_nothing_of_it(tmp_path: Path) -> None:
     root = a_platform(tmp_path)
 
@@ -386,7 +433,11 @@ def test_a_cluster_that_is_gone_is_named_and_stays(root: Path, options: tuple[st
     number = len(files(root / "out/prod"))
     assert done.code == 1
     assert f"error[GPU905]: this build would delete all of `out/prod/` ({number} files)\n" in done.out
-    assert "help: bring back `overlays/prod/`; if it is meant, run `gpuplan build --prune-clusters`\n" in done.out
+    help_ = (
+        "help: bring the cluster back: `git checkout HEAD -- overlays/prod`; if it is meant, run `gpuplan build --prune"
+    )
+    assert help_ in done.out
+    assert help_ in run("validate", cwd=root).out
     assert files(root / "out") == before
 
 

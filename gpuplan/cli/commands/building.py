@@ -117,6 +117,7 @@ class _Run(Value):
             self.terminal.print(colored_diff(diff(changes, out=out), self.terminal.out_theme))
         if is_check and changes.is_current:
             self.terminal.say(summary(changes, out))
+            self.terminal.say(self._unadded(changes))
         return 0 if (changes.is_current if is_check else not changes.changes) else 1
 
     def write(self) -> int:
@@ -137,9 +138,14 @@ class _Run(Value):
             terminal.say(every_change(changes, wishes.out))
         if not terminal.quiet:
             terminal.say(summary(changes, wishes.out))
-            written = (*changes.planned.files, INVENTORY, IGNORE)  # `git commit -a` leaves new ones out
-            terminal.say(unadded(_find_unadded(folder, written), f"{way_to(terminal.root)}{wishes.out}"))
+            terminal.say(self._unadded(changes))
         return 0
+
+    def _unadded(self, changes: ChangeSet) -> str:
+        """Return the files that Git does not have, in words: `git commit -a` leaves new ones out."""
+        root, out = self.terminal.root, self.wishes.out
+        written = (*changes.planned.files, INVENTORY, IGNORE)
+        return unadded(_find_unadded(root / out, written), f"{way_to(root)}{out}")
 
     def _changes(self) -> ChangeSet:
         """Return the differences between the disk and the build; if clusters are named, of these only."""

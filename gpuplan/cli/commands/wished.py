@@ -23,8 +23,15 @@ from gpuplan.terminal.session import Terminal
 _NUMBER: Final = "([1-9][0-9]{0,3})"
 _POOL: Final = regex(rf"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)={_NUMBER}x{_NUMBER}x([^:]+)(?::([^=]+)(?:=(.+))?)?")
 _NEAR: Final = regex(rf"([A-Za-z0-9][-_A-Za-z0-9]*)[=:]{_NUMBER}x(?:{_NUMBER}x)?([A-Za-z][^:]*(?::.+)?)")
+_LAST: Final = regex(rf"([A-Za-z0-9][-_A-Za-z0-9]*)[=:]([A-Za-z][^:]*?)x{_NUMBER}(?:x{_NUMBER})?((?::.+)?)")
+"""A pool whose model stands before its numbers."""
+_NAME: Final = r"[0-9]g\.[0-9]+gb(?:[+-][a-z.]+)*"
+_PROFILE: Final = regex(_NAME)
+_LISTED: Final = regex(rf"(?:{_NUMBER}x)?({_NAME})(?:[:=x*]{_NUMBER})?")
+"""Instances as people write them elsewhere: `2x3g.40gb`, or `3g.40gb=2`."""
 _COUNT: Final = regex(_NUMBER)
 _INSTANCE: Final = regex(rf"([^:]+)(?::{_NUMBER})?")
+_BETWEEN: Final = regex(r"[,;{} ]+|\+(?=[0-9])")
 _SIZE: Final = regex(rf"([0-9]+(?:gb|GB))(?::{_NUMBER})?")
 _NEXT_INSTANCE: Final = regex(r"\+(?=[0-9])")
 """A `+` between instances; behind a `+` inside a profile's name is a letter."""
@@ -52,16 +59,22 @@ def pool_named(wish: str) -> Draft:
     found = _POOL.fullmatch(wish)
     if found is None:
         near = _NEAR.fullmatch(wish)
-        mended = f"{near[1].lower().replace('_', '-')}={near[2]}x{near[3] or 8}x{near[4]}" if near else ""
+        last = None if near else _LAST.fullmatch(wish)
+        name, nodes, gpus, model = (
+            near.groups() if near else (last[1], last[4], last[3], last[2] + last[5]) if last else ("", "", "", "")
+        )
+        mended = f"{name.lower().replace('_', '-')}={nodes}x{gpus or 8}x{model}"
         eight = "research=2x8xA100-80GB:time-slicing=3"
         raise GpuplanError(
             f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
-            f"{count(int(near[2]), 'node')} with {near[3] or 'eight'} GPUs each: `--pool {mended}`"
-            if near and _POOL.fullmatch(mended)
+            f"{count(int(nodes), 'node')} with {gpus or 'eight'} GPUs each: `--pool {mended}`"
+            if _POOL.fullmatch(mended)
             else f"two nodes with eight GPUs each: `--pool {eight}`",
         )
     name, nodes, gpus, model, kind, value = found.groups()
     longer = [known for known in load().ids() if known.startswith(f"{model}-")]
+    if len(longer) > 1 and (profiles := _PROFILE.findall(value or "")):
+        longer = [known for known in longer if all(map(load().get(known).find_profile, profiles))]
     gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
     counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
     sharing = _sharing(gpu, kind or "exclusive", value or "")
@@ -102,6 +115,11 @@ def instances_of(gpu: Gpu, layout: str) -> Counter[str]:
                 known = listing([f"mig=all-{name}" for name in names], None)
                 both = f"mig={names[0]}:2+{names[min(1, len(names) - 1)]}"
                 hint = f"there are {known}, and instances on a GPU joined by `+`, such as `{both}`"
+                listed = [_LISTED.fullmatch(each) for each in _BETWEEN.split(layout)]
+                if all(each and gpu.find_profile(each[2]) for each in listed):
+                    named = ((each[2], each[1] or each[3] or "1") for each in listed if each)
+                    mended = "+".join(name if number == "1" else f"{name}:{number}" for name, number in named)
+                    hint = f"instances are joined by `+`: `mig={mended}`"
             raise GpuplanError(f"`mig={layout}` is no layout of {gpu.id}", hint)
         counts[part[1]] += int(part[2] or 1)
     return counts

@@ -35,7 +35,8 @@ def unadded(files: Unadded | None, out: str) -> str:
         return ""
     add = f"git add {quote(out)}"
     new = f"{_are(files.new)} not in Git yet: `{add}`\n" if files.new else ""
-    ignored = f"{_are(files.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
+    why = f"delete `{printable(files.line)}` from .gitignore" if files.line else "`git check-ignore -v` says why"
+    ignored = f"{_are(files.ignored)} ignored by Git, and nobody who clones gets them: {why}\n"
     return new + (ignored if files.ignored else "")
 
 

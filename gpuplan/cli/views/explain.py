@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.wording import listing, spelt_alike
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
 from gpuplan.compiler.pipeline import rules
@@ -62,17 +62,29 @@ def _schedulers() -> list[str]:
 
 def _hint(subject: str) -> str:
     known = subjects()
+    if unit := _unit(subject.lower().removeprefix("nvidia.com/").removeprefix("mig-")):
+        return unit
+    if exact := spelt_alike(subject, known):
+        return f"did you mean `{exact}`?"
     near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
     near += get_close_matches(subject, known, n=3)
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
     if near:
         return f"did you mean {listing(near[:3], last='or')}?"
-    if models := [gpu.id for gpu in load().all() if any(profile.name == subject for profile in gpu.profiles)]:
-        return f"it is a MIG profile: `gpuplan explain {models[0]}` draws the profiles of {listing(models)}"
     return (
         "`gpuplan explain rules` and `gpuplan explain gpus` list rules and GPU models; fields start with a kind, as in"
         " `Pool.spec.sharing`"
     )
+
+
+def _unit(name: str) -> str:
+    """Return what to type about a unit of a GPU, as a resource of a node is called without its prefix."""
+    if name in ("gpu", "gpu.shared"):
+        how = "one of the shares of a GPU" if name == "gpu.shared" else "a whole GPU, or a share of one"
+        return f"it is {how}: `gpuplan explain Pool.spec.sharing` lists the ways of sharing"
+    if not (models := [gpu.id for gpu in load().all() if gpu.find_profile(name.replace(".me", "+me"))]):
+        return ""
+    return f"it is a MIG profile: `gpuplan explain {models[0]}` draws the profiles of {listing(models)}"
 
 
 # --- Rules -------------------------------------------------------------------------------------------------------

@@ -89,6 +89,13 @@ def misspelling(name: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def spelt_alike(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name with the letters and digits of this one: `GPU203` for `gpu-203`."""
+    bare = _Spelling(name).bare
+    found = [item for item in known if _Spelling(item).bare == bare] if bare else []
+    return found[0] if len(found) == 1 else None
+
+
 def renaming(name: str, known: Iterable[str], *, shortest: int = 4) -> str | None:
     """Return the one known name that this one most likely had or has: misspelt, or shortened by its end."""
     names = tuple(known)

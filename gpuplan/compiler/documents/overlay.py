@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from pathlib import PurePath
+from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import misspelling, renaming
 from gpuplan.compiler.documents.document import Document, Reading
 from gpuplan.compiler.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
@@ -71,14 +74,24 @@ def _unique(documents: Iterable[Document], diagnostics: list[Diagnostic]) -> Ite
         if first is document:
             yield key, document
         elif first.is_whole and document.is_whole:
+            paths = [document.file.path, first.file.path]
+            copies = [path for path in paths if _COPY.search(PurePath(path).stem)]
+            copy = copies[0] if len(copies) == 1 else max(paths, key=len)
+            is_copied = document.file is not first.file and document.data == first.data
             finding = Finding(
                 at=document.origin / "metadata" / "name",
                 message=f"{_title(document)} is defined twice",
                 label="defined again",
                 related=(Label(first.origin / "metadata" / "name", "first defined here"),),
-                help="rename one of them, or join them",
+                help=f"delete `{copy}`, if it is a copy; otherwise rename one"
+                if is_copied
+                else "rename one of them, or join them",
             )
             diagnostics.append(DUPLICATE_DOCUMENT.report(finding))
+
+
+_COPY: Final = regex(r"(^|[-_. (])(old|bak|backup|copy|orig|tmp|save|[0-9]\)?)(?=[-_. )]|$)|~", re.IGNORECASE)
+"""The part of a file's name that its copies have."""
 
 
 def _undirected(document: Document, diagnostics: list[Diagnostic]) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from shlex import quote
 
 from gpuplan.compiler.base.diagnostics import (
     Diagnostic,
@@ -33,7 +34,10 @@ def decode(path: str, raw: bytes) -> tuple[SourceFile, Diagnostic | None]:
         encoding = _UTF16_MARKS.get(raw[:2])
         if encoding:
             file = SourceFile(path, raw[2:].decode(encoding, "replace"))
-            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help="save it as UTF-8")
+            name = quote(path)
+            way = f"iconv -f UTF-16 -t UTF-8 {name} > {name}.new && mv {name}.new {name}"
+            help_ = f"save it as UTF-8: type `{way}`"
+            finding = Finding(Origin(WholeFile(file)), "file is UTF-16, not UTF-8", help=help_)
             return file, NOT_TEXT.report(finding)
         file = SourceFile(path, raw.decode("utf-8-sig", "replace"))
         place = len(raw[: error.start].decode("utf-8-sig"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
-from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason
 from gpuplan.compiler.outtree.inventory import INVENTORY, titles
 from gpuplan.compiler.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
@@ -36,7 +38,15 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
             severity=None if check else Severity.WARNING,
         )
         yield LINE_ENDS.report(finding)
+    foreign = [change.path for change in changes.changes if change.reason is Reason.FOREIGN]
+    lost = {path for path in foreign if not changes.recorded.paths and _WRITTEN in changes.found[path]}
+    if lost:
+        at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
+        message = f"{missing_inventory(out)}: {count(len(lost), 'file')} would change"
+        yield FOREIGN.report(Finding(at, message, help=without_inventory(out)))
     for change in changes.changes:
+        if change.path in lost:
+            continue
         if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
             yield _report(changes, change, out)
     if check:
@@ -45,6 +55,26 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
             message = f"`{out}/{path}` was left behind by a build that was killed"
             yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
         yield from _unrecorded(changes, out)
+
+
+_WRITTEN: Final = b"Written by gpuplan; "
+"""A part of the first line of every file that gpuplan writes."""
+
+
+def missing_inventory(out: str) -> str:
+    return f"`{out}/{INVENTORY}` is missing, which lists the files that gpuplan wrote"
+
+
+def without_inventory(out: str) -> str:
+    return f"bring it back: `git checkout HEAD -- {out}/{INVENTORY}`, or run `gpuplan build --force`"
+
+
+_CONFLICT: Final = regex(r"^<{7} .*^={7}\r?$.*^>{7} ", re.MULTILINE | re.DOTALL)
+
+
+def has_conflict(data: bytes) -> bool:
+    """Whether a merge has left its markers in a file."""
+    return bool(_CONFLICT.search(data.decode(errors="replace")))
 
 
 def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
@@ -76,11 +106,12 @@ def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
     rule: Rule = _RULES.get(change.reason, STALE)
     text = changes.found.get(change.path, b"").decode(errors="replace")
     is_leftover = rule is EDITED and change.path not in changes.desired
+    is_torn = rule is EDITED and has_conflict(changes.found[change.path])
     finding = Finding(
         Origin(WholeFile(SourceFile(path, text))),
-        f"`{path}` {change.reason}",
+        f"`{path}` {'has conflict markers' if is_torn else change.reason}",
         notes=("it is no longer part of the output, and would be deleted",) if is_leftover else (),
-        help=_HELP[rule.code],
+        help="run `gpuplan build --force`" if is_torn else _HELP[rule.code],
     )
     return rule.report(finding)
 

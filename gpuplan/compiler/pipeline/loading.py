@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import basename, dirname, normpath
+from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.trees import leaves
@@ -43,6 +44,7 @@ from gpuplan.compiler.pipeline.unread import UnreadFiles
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, models, parse
+from gpuplan.compiler.policy.models import API_VERSION
 
 KUSTOMIZE = "kustomize"
 OUT = "out"
@@ -84,7 +86,8 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
     tree = DiskTree(root)
     found = load_tree(tree, known, clusters)
     embedded = tuple(find_embedded(tree, dict.fromkeys((*found.folders, OUT))))
-    return replace(found, diagnostics=(*embedded, *found.diagnostics)) if embedded else found
+    idle = tuple(_in_no_base(tree, found)) if found.is_whole else ()
+    return replace(found, diagnostics=(*embedded, *found.diagnostics, *idle)) if embedded or idle else found
 
 
 def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()) -> Repository:
@@ -174,7 +177,12 @@ class _Loader:
         misread = {
             item.document.name for item in parsed if any(each.rule is UNKNOWN_FIELD for each in item.diagnostics)
         }
-        idle = (item for item in found if item.rule is not NOTHING_TO_UNSET or _name_at(item) not in misread)
+        places = ((item, item.finding.at.source) for item in found)
+        idle = (
+            item
+            for item, source in places
+            if item.rule is not NOTHING_TO_UNSET or not isinstance(source, Document) or source.name not in misread
+        )
         kept = (item for item in idle if not (is_partial and item.rule is NOTHING_TO_DELETE))
         self._add((self.unread_files.locate(item, read) for item in kept), name)
         chosen = next((item for item in parsed if item.document is cluster), None)
@@ -260,6 +268,8 @@ class _Loader:
             at = Origin(WholeFile(SourceFile(folder, "")))
             message = f"overlay `{name}` has no `Cluster` document"
             help_ = f"{way_to_cluster(self.tree, name)}; if this is no cluster, move the folder out of {OVERLAYS}/"
+            if has_folder(self.tree, f"{OUT}/{name}"):  # it was built
+                help_ = f"bring it back: `git checkout HEAD -- {folder}/cluster.yaml`"
             self._report_cluster(Finding(at, message, help=help_))
             return None
         for extra in (document for document in found[1:] if document.name != found[0].name):
@@ -374,10 +384,29 @@ def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
             )
 
 
-def _name_at(diagnostic: Diagnostic) -> str:
-    """Return the name of the document that a finding is on, or nothing."""
-    source = diagnostic.finding.at.source
-    return source.name if isinstance(source, Document) else ""
+_FOLDERS: Final = frozenset(
+    ("clusters", "gpuplan", "layouts", "policies", "policy", "pools", "priority-classes", "tenants", "workloads")
+)
+"""The names of folders that are for policies; others, such as tests and examples, may hold some for another use."""
+
+
+def _in_no_base(tree: FileTree, repository: Repository) -> Iterator[Diagnostic]:
+    """Yield a note for each folder of policies at the root that no cluster reads, if nothing else speaks of it."""
+    read = {folder.split("/")[0] for folder in repository.folders}
+    for folder in (name for name in find_folders(tree, ".") if name in _FOLDERS - read):
+        paths = (f"{folder}/{entry.name}" for entry in tree.entries(folder) if entry.kind is Kind.FILE)
+        documents = (
+            document
+            for path in sorted(filter(is_policy_file, paths))
+            for document in read_bytes(path, tree.read(path, MAX_BYTES))[0]
+            if document.data.get("apiVersion") == API_VERSION and document.kind in KINDS
+        )
+        first = next(documents, None)
+        told = (f"{folder}/", f" {folder} ", f"`{folder}`")
+        if first and not any(name in item.finding.help for item in repository.diagnostics for name in told):
+            help_ = f"move it into {DEFAULT_BASES[0]}/, or add `{folder}` to `bases` of each Cluster"
+            message = f"{first.file.path} is in no base of a cluster, and not read"
+            yield CLUSTER_DOCUMENT.report(Finding(first.origin, message, help=help_, severity=Severity.NOTE))
 
 
 def _lacking_for_work(parsed: Parsed, documents: Iterable[Document]) -> list[str]:

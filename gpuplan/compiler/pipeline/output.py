@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile
+from gpuplan.compiler.base.repository import OVERLAYS
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.delivery import TOOLS
+from gpuplan.compiler.documents import DiskTree, find_folders
+from gpuplan.compiler.manifests.model import HEADER
 from gpuplan.compiler.outtree.disk import Disk, find_files
 from gpuplan.compiler.outtree.inventory import INVENTORY, read_inventory, titles
+from gpuplan.compiler.outtree.reporting import has_conflict, missing_inventory, without_inventory
 from gpuplan.compiler.outtree.rules import EDITED, INCOMPLETE, PRUNED, UNBUILT, UNREAD
 from gpuplan.compiler.pipeline.loading import Repository
 from gpuplan.compiler.pipeline.unread import way_to_component
@@ -79,12 +83,20 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
         yield INCOMPLETE.report(Finding(at, error.message, help=error.hint))
         return
     if inventory is None:
+        lists = sorted((path for path in times if path.endswith(_KUSTOMIZATIONS)), key=len)[:_FEW]
+        if any((disk.read(path) or b"").startswith(HEADER.encode()) for path in lists):
+            yield INCOMPLETE.report(Finding(at, missing_inventory(out), help=without_inventory(out)))
         return
     if missing:
         some = listing([f"{out}/{path}" for path in missing], 1)
         help_ = f"run `git add {out}` where it was built, or `gpuplan build`"
         yield INCOMPLETE.report(Finding(at, f"`{out}/` lacks what `gpuplan build` wrote: {some}", help=help_))
-    if edited:
+    torn = [path for path in edited if has_conflict(disk.read(path) or b"")]
+    if torn:
+        first = Origin(WholeFile(SourceFile(f"{out}/{torn[0]}", "")))
+        message = f"conflict markers are in {listing([f'{out}/{path}' for path in torn], 1)}"
+        yield EDITED.report(Finding(first, message, help="run `gpuplan build --force`", severity=Severity.NOTE))
+    if edited := [path for path in edited if path not in torn]:
         help_ = "`gpuplan build --check` shows each; say it in the policies, then run `gpuplan build --force`"
         message = f"edited by hand since `gpuplan build`: {listing([f'{out}/{path}' for path in edited], 1)}"
         first = Origin(WholeFile(SourceFile(f"{out}/{edited[0]}", "")))
@@ -93,7 +105,10 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
     changed = inventory.changed(policy_digests(repository))
     if stale := tuple(name for name in changed if not clusters or name.partition("/")[0] in clusters):
         message = f"`{out}/` was built before these changed: {listing(titles(stale))}"
-        yield UNBUILT.report(Finding(at, message, help=f"run `gpuplan build` and commit `{out}/` with the policies"))
+        help_ = f"run `gpuplan build` and commit `{out}/` with the policies"
+        gone = sorted({name.partition("/")[0] for name in stale} - {*find_folders(DiskTree(root), OVERLAYS)})
+        help_ = f"{_brought_back(gone[0])}; {_MEANT}" if gone else help_
+        yield UNBUILT.report(Finding(at, message, help=help_))
 
 
 def judge_others(
@@ -120,6 +135,8 @@ def judge_others(
             yield UNREAD.report(finding)
 
 
+_FEW: Final = 3
+"""The kustomizations that are looked into for the line that gpuplan writes first."""
 _STAGES: Final = frozenset(stage.value for stage in Stage)
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
 
@@ -213,7 +230,11 @@ def _gone(
     if cluster in clusters:
         return _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
     notes = (f"{listing(new)} is new: for what syncs it, a renamed cluster is another one",) if new else ()
-    return _report(message, out, notes, help_=f"bring back `overlays/{cluster}/`; {_MEANT}")
+    return _report(message, out, notes, help_=f"{_brought_back(cluster)}; {_MEANT}")
+
+
+def _brought_back(cluster: str) -> str:
+    return f"bring the cluster back: `git checkout HEAD -- {OVERLAYS}/{cluster}`"
 
 
 def _report(message: str, out: str, notes: tuple[str, ...] = (), *, help_: str) -> Diagnostic:

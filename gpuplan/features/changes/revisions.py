@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -391,7 +391,11 @@ def _way_to_revision(root: Path, name: str) -> str:
     if os.path.isfile(root / name):  # noqa: PTH113 - of a name that may be none of a file
         return "it is a file: name a revision or a folder, such as `--against HEAD`"
     near, known = find_near(root, name), _references(root)
-    return f"did you mean `{near}`?" if near else f"there are {listing(known)}, and commits before, such as `HEAD~1`"
+    if near:
+        return f"did you mean `{near}`?"
+    earlier = int(git(root, "rev-list", "--count", "--first-parent", "HEAD") or 1) - 1
+    before = f"commits before, up to `HEAD~{earlier}`" if earlier else "no commit before"
+    return f"there are {listing(known)}, and {before}; `gpuplan diff` compares the files with the last commit"
 
 
 def find_near(root: Path, name: str) -> str | None:
@@ -465,6 +469,8 @@ class Unadded(NamedTuple):
 
     new: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    line: str = ""
+    """The line of `.gitignore` for the whole folder; empty if another pattern, or another file, ignores them."""
 
 
 def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
@@ -480,7 +486,16 @@ def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
         ignored = _listed(folder, repository.prefix, "--others", "--ignored", "--exclude-standard")
     except GpuplanError:
         return None
-    return Unadded(tuple(path for path in new if path not in ignored), tuple(path for path in new if path in ignored))
+    line = _line_for(repository.top / repository.prefix)
+    return Unadded(tuple(path for path in new if path not in ignored), tuple(ignored.intersection(new)), line)
+
+
+def _line_for(path: Path) -> str:
+    """Return the line of the `.gitignore` beside a folder that is for this folder; empty without one."""
+    with suppress(OSError):
+        lines = (path.parent / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        return next((line for line in lines if line.strip().strip("/*") == path.name), "")
+    return ""
 
 
 def _listed(folder: Path, prefix: str, *options: str) -> frozenset[str]:

@@ -588,10 +588,20 @@ def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     layout = next((layout for layout in plan.layouts if layout.name == name), None)
     if layout is None:
         known = [layout.name for layout in _layouts(plan, pool)]
-        close = _meant(name, known) or misspelling(name, known)
+        instances = _instances(name)
+        shared = [each for each in _layouts(plan, pool) if _content(each) & instances]
+        near = max(
+            shared,
+            key=lambda each: -((instances - _content(each)) + (_content(each) - instances)).total(),
+            default=None,
+        )
+        is_same = near is not None and _content(near) == instances
+        close = _meant(name, known) or misspelling(name, known) or (near.name if near and is_same else "")
+        like = f"; `--to {near.name}` is nearest: `{_flow(_content(near))}`" if near else ""
+        new = f"write a MigLayout with `instances: {_flow(instances)}` and name it{like}" if instances else ""
         raise GpuplanError(
             f"`{name}` is no layout, nor another way of sharing",
-            f"did you mean `{close}`?" if close else _ways(plan, pool),
+            f"did you mean `{close}`?" if close else new or _ways(plan, pool),
         )
     if layout.gpu is not pool.gpu:
         raise GpuplanError(
@@ -609,9 +619,29 @@ def _meant(text: str, layouts: Sequence[str]) -> str:
     kinds = {"timeslicing": "time-slicing", "time-slicing": "time-slicing", "mps": "mps"}
     kind = next((kinds[word] for word in words if word in kinds), "")
     replicas = next((word for word in words if word.isdecimal()), "")
-    if kind and replicas:
-        return f"{kind}={replicas}"
+    if kind:
+        return f"{kind}={replicas or 4}"
     return next((word for word in words if word in (*layouts, "exclusive")), "")
+
+
+_INSTANCES: Final = regex(r"(?:([1-9]) ?x ?)?([0-9]+g\.[0-9]+gb(?:[+-][a-z.]+)*)(?:[ :=x*]+([1-9])(?![0-9g]))?")
+
+
+def _instances(text: str) -> Counter[str]:
+    """Return the instances that a text counts: ``{2g.20gb: 3}``, ``2g.20gb=3``, or ``3x2g.20gb``."""
+    found = Counter[str]()
+    for before, profile, behind in _INSTANCES.findall(text):
+        found[profile] += int(before or behind or 1)
+    return found
+
+
+def _content(layout: Layout) -> Counter[str]:
+    """Return the instances on each GPU of a layout that divides all GPUs of a node in one way; else none."""
+    return Counter(layout.entries[0].instances if len(layout.entries) == 1 else {})
+
+
+def _flow(instances: Mapping[str, int]) -> str:
+    return f"{{{', '.join(f'{profile}: {number}' for profile, number in instances.items())}}}"
 
 
 def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:
@@ -632,7 +662,7 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
 
 def _ways(plan: Plan, pool: Pool) -> str:
     names = [f"`--to {layout.name}`" for layout in _layouts(plan, pool)]
-    return f"there are {', '.join([*names, '`--to exclusive`', '`--to time-slicing=4`'])}"
+    return f"there are {', '.join([*names, '`--to exclusive`', '`--to time-slicing=4`', '`--to mps=4`'])}"
 
 
 def _layouts(plan: Plan, pool: Pool) -> list[Layout]:

@@ -29,14 +29,18 @@ _USE: Final = (
     "`gpuplan pack --queries` prints the command that asks Prometheus for the use of GPUs, and `gpuplan show` shows"
     " the units that the policies hand out."
 )
-_PRINTS: Final = "`gpuplan build -c NAME --stdout` prints the objects of a cluster."
+_PRINTS: Final = "Type `gpuplan build -c NAME --stdout` to print the objects of a cluster; `gpuplan build` writes all."
 
 VERBS: Final[Mapping[str, str]] = {
     "plan preview whatif what-if simulate dry-run dryrun impact changes terraform tofu": (
         "`gpuplan diff` shows what a change disturbs, and `gpuplan build --diff` the lines of out/ that change."
     ),
-    "history undo rollback revert log": (
+    "history log": (
         "Git keeps the history; `gpuplan diff HEAD~1..HEAD` shows what the last commit disturbs and how to undo it."
+    ),
+    "undo rollback revert": (
+        "`gpuplan diff HEAD~1..HEAD` shows how to undo the last commit, and `gpuplan rollout POOL --back` takes the"
+        " nodes of a pool back to its own sharing."
     ),
     "apply sync deploy push reconcile up install run start replace promote argocd flux kubectl oc app apps": _APPLIES,
     "commit stage merge pull clone checkout branch stash rebase reset tag switch restore fetch cherry-pick amend": (
@@ -54,7 +58,7 @@ VERBS: Final[Mapping[str, str]] = {
         "`gpuplan validate` checks the policies."
     ),
     "ci action": "`gpuplan build --check` is for CI; `gpuplan build --check -o github` annotates a pull request.",
-    "generate gen render template compile make manifests write synth helm all": _BUILDS,
+    "generate gen compile make manifests write synth helm all": _BUILDS,
     "package publish release releases ship dist bundle archive": (
         "`gpuplan build` writes out/, and Git delivers it: commit out/, and tag the commit."
     ),
@@ -62,7 +66,7 @@ VERBS: Final[Mapping[str, str]] = {
         "gpuplan downloads no chart: `gpuplan explain Cluster.spec.gpuOperator` lists the release and the values of the"
         " GPU Operator, and `gpuplan build` writes them."
     ),
-    "kustomize stdout print output outputs objects yaml": _PRINTS,
+    "template render kustomize stdout print output outputs objects yaml": _PRINTS,
     "get list ls ps view describe inspect cat json": _SHOWS,
     "status state health doctor live compare refresh reality": (
         "gpuplan keeps no state beside Git: `gpuplan show` shows pools, tenants and free units, and"
@@ -95,7 +99,8 @@ VERBS: Final[Mapping[str, str]] = {
         "Edit the documents in policies/ and overlays/: `gpuplan explain Pool` lists the fields of a Pool."
         " `gpuplan rollout POOL --to SHARING` changes how a pool is shared, node by node."
     ),
-    "fix repair fmt format autofix": (
+    "fmt format": "gpuplan writes no policy anew: type `gpuplan validate` to check them, in whatever layout.",
+    "fix repair autofix": (
         "gpuplan edits no policy by itself: each finding of `gpuplan validate` ends with the text to write."
     ),
     "doc docs man manual": "`gpuplan --help` lists the commands, and `gpuplan explain GPU203` explains a rule.",
@@ -127,6 +132,18 @@ VERBS: Final[Mapping[str, str]] = {
     "why where blame find search grep": "`gpuplan trace FILE` shows which policies a value comes from.",
 }
 """Verbs that gpuplan does not have, with the commands to type; ``{verb}`` is the verb."""
+
+MEANT: Final[Mapping[str, str]] = {
+    "undo rollback revert": "rollout --back",
+    "plan preview whatif what-if impact changes": "diff",
+    "lint test verify audit": "validate",
+    "generate gen compile make manifests write synth": "build",
+    "template render stdout print output yaml": "build --stdout",
+    "get list ls ps view describe inspect cat": "show",
+    "why where blame": "trace",
+    "optimize optimise size": "pack",
+}
+"""Verbs that mean one of gpuplan's with an option: it takes the arguments that were typed."""
 
 NOUNS: Final[Mapping[str, str]] = {
     "pools pool node nodes capacity free units": (
@@ -288,7 +305,7 @@ SAME: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team --teams --tenants -t": {
         "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows a tenant.",
-        "--tenant": "`{command} --tenant NAME` selects a tenant.",
+        "--tenant": "`{command} --tenant NAME` selects a tenant{tenants}.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
         "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
         ANY: "`gpuplan show --tenant {tenant}` shows what a tenant has.",
@@ -379,10 +396,10 @@ OPTIONS: Final[Mapping[str, Cases]] = {
     },
     "--tolerance --growth --headroom --burst": {
         "--margin": (
-            "To plan for more than today, write `growth: 30%` or `burst` in a `Demand` document, or type"
+            "To plan for more than today, write `growth: {share}` or `burst` in a `Demand` document, or type"
             " `{command} --basis limit`."
         ),
-        ANY: "`gpuplan pack --margin 30%` plans for more than the measured use.",
+        ANY: "`gpuplan pack --margin {share}` plans for more than the measured use.",
     },
     "-y --yes --auto-approve --assume-yes --no-input --non-interactive -i --interactive --confirm": {
         "--force": (
@@ -526,7 +543,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
         ANY: "gpuplan starts no pager: `gpuplan show --summary` prints a line for each cluster."
     },
     "--version -V": {ANY: "`gpuplan version` prints the versions."},
-    "-k --kustomization": {ANY: "`gpuplan build -c NAME --stdout` prints the objects of a cluster."},
+    "-k --kustomization": {ANY: _PRINTS},
 }
 """Options that a command does not have, with what to type."""
 
@@ -548,13 +565,26 @@ FORMATS: Final[Mapping[str, Cases]] = {
         "--stdout": "`{command} -c NAME --stdout` prints the objects in YAML.",
         "--output-format": "`{command} -o json` is for programs; `gpuplan build -c NAME --stdout` prints YAML.",
     },
-    "jsonpath go-template custom-columns jq template csv tsv ndjson": {
+    "csv tsv excel xlsx": {"--output-format": "Type `{command} -o json`: `jq -r '... | @csv'` makes CSV of its lists."},
+    "jsonpath go-template custom-columns jq template ndjson": {
         "--output-format": "`{command} -o json` is for programs that select values, such as `jq`."
     },
     "html pdf page": {"--output-format": "`gpuplan report -o report.html` draws the platform as one page."},
     "text plain human pretty default long tree": {"--output-format": "`{command}` without `-o` is for people."},
 }
 """Formats that a command does not have, with what to type."""
+
+CHOICES: Final[Mapping[str, str]] = {
+    "cost costs money cheap cheapest spend": "price",
+    "gpu count nodes fewest": "gpus",
+    "moves disruption disturbance stability": "changes",
+    "guarantee guarantees min minimum request requests": "guaranteed",
+    "limits max maximum quota quotas": "limit",
+    "jobs pods usage": "workloads",
+    "yes true on force": "always",
+    "no false off none": "never",
+}
+"""Values of options by the words that people type for them."""
 
 ENDINGS: Final = {
     ".json": "json",

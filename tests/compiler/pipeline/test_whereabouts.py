@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.diagnostics import GpuplanError, Severity
 from gpuplan.compiler.pipeline import validate
 from tests.cli.platforms import CLUSTER, POOL, write
 
@@ -126,6 +127,51 @@ def test_a_file_beside_the_clusters_is_sent_to_a_folder_that_is_read(platform: P
     assert found.message == "overlays/common.yaml is in no cluster's folder, and not read"
     (platform / "overlays/common.yaml").write_text("# nothing yet\n")
     assert not [item for item in validate(platform).diagnostics if item.code == "GPU110"]
+
+
+def test_a_folder_of_policies_that_nothing_reads_is_noted_once(platform: Path) -> None:
+    (platform / "pools").mkdir()
+    extra = platform / "pools/extra.yaml"
+    extra.write_text((platform / "policies/pools/shared.yaml").read_text())
+    (found,) = validate(platform).diagnostics
+    assert (found.code, found.severity) == ("GPU110", Severity.NOTE)
+    assert found.finding.message == "pools/extra.yaml is in no base of a cluster, and not read"
+    assert found.finding.help == "move it into policies/, or add `pools` to `bases` of each Cluster"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/pool.yaml", ""),
+        ("docs/pools/pool.yaml", ""),
+        (".pools/pool.yaml", ""),
+        ("pools/pool.txt", ""),
+        ("workloads/pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"),
+        ("workloads/demand.yaml", "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: a}\n"),
+    ],
+)
+def test_other_files_that_nothing_reads_are_not_noted(platform: Path, path: str, text: str) -> None:
+    write(platform / path, text or (platform / "policies/pools/shared.yaml").read_text())
+    assert not validate(platform).diagnostics
+
+
+def test_one_cluster_does_not_say_what_others_read(platform: Path) -> None:
+    shutil.copytree(platform / "policies/pools", platform / "pools")
+    assert not validate(platform, ("dev",)).diagnostics
+
+
+@pytest.mark.parametrize("name", ["shared-old", "shared.bak", "shared copy", "old-shared", "a-shared-2"])
+def test_a_copied_file_is_to_be_deleted(platform: Path, name: str) -> None:
+    shutil.copy(platform / "policies/pools/shared.yaml", platform / f"policies/pools/{name}.yaml")
+    helps = {item.finding.help for item in validate(platform).diagnostics if item.code == "GPU016"}
+    assert helps == {f"delete `policies/pools/{name}.yaml`, if it is a copy; otherwise rename one"}
+
+
+def test_a_file_that_says_something_else_is_no_copy(platform: Path) -> None:
+    text = (platform / "policies/priority-classes.yaml").read_text()
+    (platform / "policies/priorities-old.yaml").write_text(re.sub(r"value: (\d)", r"value: 1\1", text))
+    helps = {item.finding.help for item in validate(platform).diagnostics if item.code == "GPU016"}
+    assert helps == {"rename one of them, or join them"}
 
 
 def test_a_copied_cluster_gets_a_destination_of_its_own(platform: Path) -> None:

@@ -40,7 +40,9 @@ def drift(
     root = Path(root)
     dump, found = read_dump(dumps)
     if not dump.objects and not has_errors(found):
-        raise GpuplanError("there is no object in the dump", "name what `kubectl get ... -o yaml` printed")
+        raise GpuplanError(
+            "there is no object in the dump", "`gpuplan import --commands` prints what to type for kubectl"
+        )
     known, told = find_folders(root, OVERLAYS), name_of(dump)
     name = cluster or (known[0] if len(known) == 1 else told)
     if not name:

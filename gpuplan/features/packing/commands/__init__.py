@@ -43,8 +43,8 @@ def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fra
 
 
 def _read_percentile(_: click.Context, parameter: click.Parameter, number: float) -> float:
-    if not 0 < number <= 100:  # a range of click lets NaN pass
-        raise click.BadParameter("use a number above 0, at most 100.", param=parameter)
+    if not 1 <= number <= 100:  # a range of click lets NaN pass
+        raise click.BadParameter("use a number from 1 to 100.", param=parameter)
     return number
 
 
@@ -91,7 +91,7 @@ class _Objective(click.Choice[str]):
 )
 @option(
     "--percentile",
-    type=click.FloatRange(min=0, max=100, min_open=True),
+    type=click.FloatRange(min=1, max=100),
     default=PERCENTILE,
     callback=_read_percentile,
     metavar="NUMBER",

@@ -412,7 +412,7 @@ def _in_no_base(tree: FileTree, repository: Repository) -> Iterator[Diagnostic]:
 def _lacking_for_work(parsed: Parsed, documents: Iterable[Document]) -> list[str]:
     """Return the field without which a tenant that is nobody's parent is of no use to anybody."""
     policy = parsed.policy
-    if not isinstance(policy, models.Tenant) or policy.spec.namespaces or policy.spec.labelled_namespaces:
+    if not isinstance(policy, models.Tenant) or policy.spec.model_fields_set & {"namespaces", "labelled_namespaces"}:
         return []
     parents = (value_at(document.data, ("spec", "parent")) for document in documents)
     return [] if parsed.document.name in parents else ["namespaces"]

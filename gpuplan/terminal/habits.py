@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import PurePath
 from shlex import join, quote
 from typing import Final, TypeVar, cast
@@ -68,7 +69,7 @@ def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str
     """Return what to type instead of a verb that gpuplan does not have; ``lines`` describes the usual verbs."""
     verb = typed[0].lower()
     known = cast("click.Group", context.command).list_commands(context)
-    words = [word for word in typed[1:] if not word.startswith("-")]
+    words = [word for before, word in pairwise(typed) if not word.startswith("-") and before not in ("-o", "--output")]
     first, *parts = re.split(r"[-_:.]", verb)
     following = words[0].lower() if words else ""
     if typed[0] in cluster_names(context):

@@ -171,6 +171,8 @@ def test_the_name_of_another_program_is_passed_over(program: str, tmp_path: Path
         ("edit Tenant/research", "`gpuplan trace Tenant/research` names the file"),
         ("create tenant serving", "`gpuplan explain Tenant` lists the fields"),
         ("get pools", "`gpuplan show --pool NAME`"),
+        ("get pools -o yaml", "`gpuplan show --pool NAME`"),
+        ("describe pool research -o yaml", "Type `gpuplan show --pool research`."),
         ("get rules", "Type `gpuplan rules`."),
         ("list gpus", "`gpuplan explain gpus`"),
         ("list-gpus", "`gpuplan explain gpus`"),

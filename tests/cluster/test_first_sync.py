@@ -100,9 +100,7 @@ def walk(found: Inherited, work: Sequence[Object], order: Sequence[str], *, star
         found.sync(plan, CLUSTER, folder)
         assert evicted(found, before) == [], folder
         assert published(found) == resources, folder
-        stopped = found.restart(work)
-        for _ in range(1, starts):
-            stopped = stopped and found.restart(work)
+        stopped = started(found, work, starts)
         walked.stopped |= {name: f"after {folder}: {why}" for name, why in stopped.items()}
 
     file = found.root / "overlays" / CLUSTER / "cluster.yaml"
@@ -117,8 +115,16 @@ def walk(found: Inherited, work: Sequence[Object], order: Sequence[str], *, star
     for tenant in plan["tenants"]:
         for namespace in tenant["namespaces"]:
             until(partial(found.refuses, namespace), f"rules of `{namespace}` refuse", seconds=60)
-    walked.refused = found.restart(work)
+    walked.refused = started(found, work, starts)
     return walked
+
+
+def started(found: Inherited, work: Sequence[Object], most: int) -> dict[str, str]:
+    """What does not run, however often all is started."""
+    stopped = found.restart(work)
+    for _ in range(1, most):
+        stopped = stopped and found.restart(work)
+    return stopped
 
 
 _DELETED: Final = re.compile(r"kubectl delete priorityclass ([\w.-]+)")

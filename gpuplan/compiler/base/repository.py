@@ -51,7 +51,8 @@ def find_repository(folder: str | os.PathLike[str], *, has_ceilings: bool = True
 def branch_of(repository: Repository) -> str:
     """Return the name of the branch that is checked out; empty without one, and in a work tree of another clone."""
     head = repository.top / GIT / "HEAD"
-    return head.read_text(encoding="utf-8").partition("refs/heads/")[2].strip() if head.is_file() else ""
+    first = head.read_text(encoding="utf-8", errors="replace").partition("\n")[0] if head.is_file() else ""
+    return first.partition("refs/heads/")[2].strip()
 
 
 def _stops_git(place: Path) -> bool:

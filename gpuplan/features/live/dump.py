@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
 from gpuplan.compiler.documents.printed import is_cut_off, is_list, objects_in, read_printed
@@ -65,18 +65,6 @@ class Item(Value):
     def source(self) -> str:
         """The object and its file, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
         return f"{self.title} ({self.file})"
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Part = TypeVar("_Part")
-
-
-def grouped(pairs: Iterable[tuple[_Key, _Part]]) -> dict[_Key, tuple[_Part, ...]]:
-    """Return the second parts of pairs by the first ones, both in their order."""
-    found: dict[_Key, list[_Part]] = {}
-    for key, part in pairs:
-        found.setdefault(key, []).append(part)
-    return {key: tuple(parts) for key, parts in found.items()}
 
 
 def texts_of(value: object) -> dict[str, str]:

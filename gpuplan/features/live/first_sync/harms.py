@@ -9,13 +9,13 @@ from math import floor
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync.worlds import (
     ABSENT_FILE,

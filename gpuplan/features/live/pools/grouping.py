@@ -9,6 +9,7 @@ from itertools import chain, combinations, count
 from typing import Final
 
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu, load
@@ -24,7 +25,6 @@ from gpuplan.compiler.planning.discovered import (
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
-from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.nodes import Claim, Machine, Part, described, find_by_pci, find_by_product, gpu_name
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu
@@ -19,7 +20,6 @@ from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.clusters.operators import Operator
 from gpuplan.features.live.drafts import Draft, policy_name
-from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group

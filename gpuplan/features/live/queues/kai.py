@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any, Final
 
 from gpuplan.compiler.backends.namespaces import QUOTA
-from gpuplan.compiler.base.plain import inside, text
+from gpuplan.compiler.base.plain import grouped, inside, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.manifests import parse_quantity
@@ -22,7 +22,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
 from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.features.live.queues.model import (

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY, Cell, Cells, Key
 from gpuplan.compiler.base.diagnostics import Severity
-from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.manifests import parse_quantity
@@ -18,7 +18,7 @@ from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE, configuration
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_parts import CellReader, NamespaceReader, node_labels, tell_settings, units_of
 from gpuplan.features.live.queues.model import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuplan.compiler.backends.kueue.cells import Cell, Cells, Key
 from gpuplan.compiler.base.diagnostics import Origin, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import Identity, exact_quantity
@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.amounts import LEAST_BYTES, amount_of, portion_of
 from gpuplan.compiler.planning.discovered import GPU_RESOURCE
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE, counted_resource
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool, Unit
-from gpuplan.features.live.dump import Dump, Item, grouped, publishes, texts_of
+from gpuplan.features.live.dump import Dump, Item, publishes, texts_of
 from gpuplan.features.live.findings import Reports, report
 from gpuplan.features.live.queues.model import COUNTED, KUEUE_GROUP, Matching, cohort_of
 from gpuplan.features.live.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT

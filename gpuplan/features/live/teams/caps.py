@@ -7,7 +7,7 @@ from fractions import Fraction as Ratio
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.manifests import exact_quantity
@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.backends.runai import SCHEDULING_RULES
 from gpuplan.compiler.base.diagnostics import Origin, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import grouped, inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import Document
@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, UnitKey
 from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.drafts import spelt
-from gpuplan.features.live.dump import Dump, Item, grouped
+from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offer, Offers, Space, offers_in, read_caps

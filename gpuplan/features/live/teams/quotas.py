@@ -9,13 +9,13 @@ from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Label, Origin
+from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.planning.amounts import LEAST_BYTES, amount_text, portion_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.policy.models import Cap as CappedBy
-from gpuplan.features.live.dump import grouped
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.placing import Placing
 from gpuplan.features.live.teams.caps import (

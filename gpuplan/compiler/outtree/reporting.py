@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
-from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason
 from gpuplan.compiler.outtree.inventory import INVENTORY, titles
@@ -58,7 +56,7 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
 
 
 _WRITTEN: Final = b"Written by gpuplan; "
-"""A part of the first line of every file that gpuplan writes."""
+"""A part of the first line of every file that gpuplan writes: `HEADER` in `manifests`, which is a layer further out."""
 
 
 def missing_inventory(out: str) -> str:
@@ -69,12 +67,14 @@ def without_inventory(out: str) -> str:
     return f"bring it back: `git checkout HEAD -- {out}/{INVENTORY}`, or run `gpuplan build --force`"
 
 
-_CONFLICT: Final = regex(r"^<{7} .*^={7}\r?$.*^>{7} ", re.MULTILINE | re.DOTALL)
-
-
 def has_conflict(data: bytes) -> bool:
     """Whether a merge has left its markers in a file."""
-    return bool(_CONFLICT.search(data.decode(errors="replace")))
+    text, at = b"\n" + data.replace(b"\r\n", b"\n"), 0
+    for mark in (b"\n<<<<<<< ", b"\n=======\n", b"\n>>>>>>> "):
+        at = text.find(mark, at)
+        if at < 0:
+            return False
+    return True
 
 
 def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:

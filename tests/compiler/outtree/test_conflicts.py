@@ -8,7 +8,7 @@ import pytest
 
 from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason, compare
 from gpuplan.compiler.outtree.inventory import INVENTORY
-from gpuplan.compiler.outtree.reporting import diff, findings
+from gpuplan.compiler.outtree.reporting import diff, findings, has_conflict
 from tests.compiler.outtree.building import build, put, read_all
 
 EDITED = (FileChange("dev/x.yaml", Action.CONFLICT, Reason.EDITED),)
@@ -178,3 +178,18 @@ def test_the_diff_of_a_deletion_ends_in_dev_null(tmp_path: Path) -> None:
         "-a: 1",
         "-b: 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("data", "is_torn"),
+    [
+        (b"a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> other\n", True),
+        (b"<<<<<<< HEAD\r\nb: 1\r\n=======\r\n>>>>>>> other\r\n", True),
+        (b"=======\n<<<<<<< HEAD\n>>>>>>> other\n", False),
+        (b"a: <<<<<<< HEAD\n=======\n>>>>>>> other\n", False),
+        (b"<<<<<<< HEAD\n" * 100_000, False),
+    ],
+    ids=["a merge", "line ends of Windows", "out of order", "within a line", "many beginnings"],
+)
+def test_markers_of_a_merge_are_found_in_one_pass(data: bytes, is_torn: bool) -> None:
+    assert has_conflict(data) is is_torn

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog import operators
 from gpuplan.compiler.catalog.operators import NFD_CHART, Keys, parse_version
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.discovered import DISCOVERED_LABELS
+from gpuplan.compiler.planning.discovered import is_of_discovery
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.gpu_operator import (
     FOR_CONTAINERS,
@@ -246,7 +246,7 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
         return
     values = operator.spec.values
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
-    chosen_by_board = any(DISCOVERED_LABELS.fullmatch(key) for pool in plan.pools for key in pool.nodes.selector)
+    chosen_by_board = any(is_of_discovery(key) for pool in plan.pools for key in pool.nodes.selector)
     unlabelled = any(pool.labels.get(WORKLOAD_LABEL) != FOR_CONTAINERS for pool in plan.parts)
     workload, of_machines = default_workload(values), "nodes are for virtual machines unless a label says `container`"
     by_label = "no node gets the labels of its boards"

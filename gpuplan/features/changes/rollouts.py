@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from math import ceil
@@ -19,12 +19,13 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.documents import Document, Layer, read_text
+from gpuplan.compiler.documents import Document, Layer, find_folders, read_text
 from gpuplan.compiler.documents.listed import find_objects, is_list_of_objects
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.pipeline import Report, validate, writing
+from gpuplan.compiler.pipeline.editing import with_fields
 from gpuplan.compiler.pipeline.judging import judge_plan
-from gpuplan.compiler.pipeline.loading import OVERLAYS
+from gpuplan.compiler.pipeline.loading import OVERLAYS, load
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
 from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
 from gpuplan.compiler.planning.node_patterns import find_pattern
@@ -104,15 +105,16 @@ class Defined(NamedTuple):
 class RolloutState(NamedTuple):
     """The policy of a pool in a step: its own sharing and, during a rollout, that of the nodes ``moved``.
 
-    ``retains_name`` says that a document tells what the pool's own name means in the device plugin's file, as long as
-    the pool does otherwise; ``kept`` is what nodes may name that have been led away from it.
+    ``kept`` is what documents retain: what the pool's own name means in the device plugin's file, as long as the pool
+    does otherwise, and what nodes may name that have been led away from it. ``key`` is the key that the pool's policy
+    keeps from then on (`names.devicePluginConfig`), None where it says what it said.
     """
 
     sharing: Sharing
     rollout: Sharing | None
     moved: tuple[str, ...]
-    retains_name: bool
     kept: tuple[Left, ...]
+    key: str | None = None
 
 
 class RolloutStep(NamedTuple):
@@ -257,8 +259,7 @@ class _Way(NamedTuple):
     def start(self) -> RolloutState:
         rollout = self.pool.rollout
         moved = rollout.nodes if rollout else ()
-        retains = self.pool.keys.meaning is not None
-        return RolloutState(self.pool.sharing, rollout and rollout.moved.sharing, moved, retains, self.defined.kept)
+        return RolloutState(self.pool.sharing, rollout and rollout.moved.sharing, moved, self.defined.kept)
 
     @property
     def known(self) -> set[str]:
@@ -268,32 +269,31 @@ class _Way(NamedTuple):
     @property
     def begun(self) -> RolloutState:
         """A rollout without moved nodes. Of one to another end, what its nodes had stays until they have left it."""
-        is_alike_known = is_configured_alike(self.home.sharing, self.aim.sharing)
-        retains = _has_other_key(self.home) or not (self.pool.keys.by_content or is_alike_known)
-        gone = [self.pool.rollout.moved] if self.pool.rollout else []
+        home, aim, rollout = self.home, self.aim, self.pool.rollout
+        retains = _has_other_key(home) or not (
+            self.pool.keys.by_content or is_configured_alike(home.sharing, aim.sharing)
+        )
+        own = (Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own),)
+        left = (*self.defined.kept, *(_names_of(rollout.moved) if rollout else ()))
+        kept = (*(own if retains else ()), *(x for x in left if x not in {*_names_of(home), *_names_of(aim)}))
+        return RolloutState(home.sharing, aim.sharing, (), self._retained(kept))
+
+    def ended(self, part: Pool, last: Pool) -> RolloutState:
+        """All nodes are as a part of the pool. Up to now they have the names of the ``last``, whatever others had."""
+        key = _key(part) if _has_other_key(part) else None
         return RolloutState(
-            self.home.sharing, self.aim.sharing, (), retains, self._gone(gone, (self.home, self.aim), retains=retains)
+            part.sharing, None, (), self._retained(x for x in _names_of(last) if x not in _names_of(part)), key
         )
 
-    @property
-    def settled(self) -> RolloutState:
-        retains = _has_other_key(self.target)
-        kept = self._gone((*self.begun_parts, self.aim), (self.target,), retains=retains)
-        return RolloutState(self.aim.sharing, None, (), retains, kept)
+    def _retained(self, names: Iterable[Left]) -> tuple[Left, ...]:
+        return tuple(dict.fromkeys(left for left in names if left.value not in self.defined.elsewhere))
 
-    @property
-    def begun_parts(self) -> tuple[Pool, ...]:
-        """The parts that nodes come from."""
-        rollout = self.pool.rollout
-        is_other = rollout is not None and rollout.moved.sharing is not self.aim.sharing
-        return (rollout.moved, self.home) if rollout is not None and is_other else (self.home,)
-
-    def _gone(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
-        """Return the names of the parts that go, without those of the parts that stay or of other documents."""
-        there = {left for part in stay for left in _names_of(part)}
-        there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own)} if retains else set()
-        found = (*self.defined.kept, *(left for part in gone for left in _names_of(part)))
-        return tuple(dict.fromkeys(x for x in found if x not in there and x.value not in self.defined.elsewhere))
+    def keys(self, state: RolloutState) -> set[str]:
+        """Return the keys of the device plugin's file that the pool or its rollout define."""
+        parts = [self.home if state.sharing is self.home.sharing else self.target]
+        parts += [part for part in (*self.pool.parts[1:], self.aim) if part.sharing is state.rollout][:1]
+        kept = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
+        return {*map(_key, parts), *kept} - self.defined.elsewhere
 
 
 def _key(part: Pool) -> str:
@@ -317,8 +317,9 @@ def _names_of(part: Pool) -> tuple[Left, ...]:
 def _steps(
     way: _Way, legs: Sequence[_Leg], max_unavailable: int, guarantees: Mapping[str, Total]
 ) -> Iterator[RolloutStep]:
-    state, known = way.start, way.known
+    state, known, last = way.start, way.known, way.home
     for leg in legs:
+        last = leg.goal
         is_move = leg.kind is StepKind.MOVE
         if is_move and state.rollout is not way.aim.sharing:
             state = way.begun
@@ -328,21 +329,16 @@ def _steps(
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(moved=moved)
             yield RolloutStep(leg.kind, state, nodes, leg.goal, levels)
+        if is_move and (key := _key(way.target)) not in {*known, _key(way.aim)}:
+            state = state._replace(kept=(*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key)))
+            yield RolloutStep(StepKind.PREPARE, state, changes_file=True)
         if is_move:
-            if (key := _key(way.target)) not in {*known, _key(way.aim)}:
-                made_known = (*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key))
-                yield RolloutStep(StepKind.PREPARE, state._replace(kept=made_known), changes_file=True)
-            state = way.settled
-            yield RolloutStep(StepKind.SETTLE, state)
+            ended = way.ended(way.target, last)
+            yield RolloutStep(StepKind.SETTLE, ended, changes_file=way.keys(ended) != way.keys(state))
+            state, last = ended, way.target
     if state.rollout is not None or state.kept:
-        part = way.home if state.sharing is way.home.sharing else way.target
-        retains = _has_other_key(part)
-        gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
-        if state.rollout is not None and way.pool.rollout is not None:
-            gone.add(_key(way.pool.rollout.moved))
-        stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
-        end = RolloutState(state.sharing, None, (), retains, ())
-        yield RolloutStep(StepKind.FORGET, end, changes_file=not gone <= stay)
+        ended = way.ended(way.home if state.sharing is way.home.sharing else way.target, last)._replace(kept=())
+        yield RolloutStep(StepKind.FORGET, ended, changes_file=way.keys(ended) != way.keys(state))
 
 
 def _batches(
@@ -366,8 +362,9 @@ def _batches(
 class Wish(NamedTuple):
     """The wish of the user. ``to`` is empty for the target of the rollout under way, and if nodes go ``back``.
 
-    ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
-    nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
+    If it ``goes_on``, a rollout that is not under way has ended. ``listed`` are nodes as texts by name, None where the
+    pool's own names are to do. ``max_unavailable`` is a number of nodes, or a part of them in percent; ``batch`` is at
+    most what the pool's policy allows.
     """
 
     pool: str
@@ -376,6 +373,7 @@ class Wish(NamedTuple):
     batch: int | None = None
     max_unavailable: str = ""
     listed: Mapping[str, str] | None = None
+    goes_on: bool = False
 
 
 class Action(StrEnum):
@@ -390,11 +388,19 @@ class Action(StrEnum):
 
 
 class Edit(NamedTuple):
-    """The edit of the overlay for a step. ``path`` is relative to the repository's root."""
+    """The edit of a file for a step. ``path`` is relative to the repository's root.
+
+    With a change, ``whole`` is what the file says after it. It is None where only a person can make the change.
+    """
 
     path: str
     action: Action
     text: str
+    whole: str | None = None
+
+    @property
+    def is_by_hand(self) -> bool:
+        return self.action is Action.CHANGE and self.whole is None
 
 
 class LeftOver(NamedTuple):
@@ -406,14 +412,14 @@ class LeftOver(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end.
+    """The steps, or why there are none, with the edits of each, and what else must be out of the way by the end.
 
     ``done`` is the number of steps that were written before, or None if the overlay does not say it.
     """
 
     plan: Plan
     outcome: RolloutPlan | Refusal
-    edits: tuple[Edit, ...]
+    edits: tuple[tuple[Edit, ...], ...]
     left_over: tuple[LeftOver, ...]
     done: int | None = 0
 
@@ -443,7 +449,7 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     plan, pool = _find_pool(report.plans, wish.pool)
     defined = _defined(plan, pool)
     is_settled = bool(defined.kept) and pool.rollout is None
-    if wish.back or (is_settled and not wish.to):
+    if wish.back or (not wish.to and pool.rollout is None and (is_settled or wish.goes_on)):
         sharing = pool.sharing
     elif wish.to:
         sharing = _named(plan, pool, wish.to)
@@ -574,7 +580,7 @@ _COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
 
 
 def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
-    """The sharing that a word, or the name of a layout, stands for; options that are not said stay as they are."""
+    """The sharing that a word, or the name of a layout, stands for; options that are not wanted stay as they are."""
     at, now = pool.at / "sharing", pool.sharing
     if name == "exclusive":
         return Exclusive(at)
@@ -674,11 +680,6 @@ def _layouts(plan: Plan, pool: Pool) -> list[Layout]:
 _STEP: Final = regex(r"# Step ([0-9]{1,4}) of ([0-9]{1,4}) of `gpuplan rollout`")
 
 
-def _about(number: int | None, total: int) -> str:
-    which = "A step" if number is None else f"Step {number} of {total}"
-    return f"# {which} of `gpuplan rollout`, which replaces this file by the next one.\n"
-
-
 def _find_done(path: Path, *, is_begun: bool) -> int | None:
     """Return the number of steps that were written, by the comment in the overlay. None if it does not say it."""
     if not is_begun:
@@ -692,34 +693,96 @@ def overlay_path(cluster: str, pool: str) -> str:
     return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
 
 
-def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int | None) -> Iterator[Edit]:
-    """Yield the edit of the overlay for each step.
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int | None) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits of each step.
 
-    An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
+    The overlay has one document for a pool: where that is in a file of the user's own, steps change it there. Otherwise
+    it is in a file of the rollout's, up to the step that makes the new sharing the pool's own: that is written where
+    people read what the pool is.
     """
     own = overlay_path(plan.cluster.name, pool.name)
-    theirs = _written_by_hand(root / own, pool)
-    layers, layer = _document(pool).layers, _layer(plan, pool)
-    base = {} if layer is layers[0] else _parts(layers[0].data)
-    by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
+    layer = _layer(plan, pool)
+    theirs = layer if layer is not None and layer.file.path != own else None
+    # Whether a person wrote what the rollout retains beside the pool, as an earlier gpuplan said.
+    retained_in = {item.at.locate().file.path for item in plan.retained if _is_of_rollout(plan, pool, item)}
+    is_by_hand = _written_by_hand(root / own, pool) or (theirs is not None and theirs.file.path in retained_in)
+    is_there = os.path.lexists(root / own)
     for number, step in enumerate(outcome.steps, (done or 0) + 1):
         state = step.state
-        said = {"sharing": _spelt(pool, state.sharing)}
+        wanted = {"sharing": _spelt(pool, state.sharing)}
+        key = {"devicePluginConfig": state.key} if state.key else {}
+        if names := {**section(_document(pool).data["spec"], "names"), **key}:
+            wanted["names"] = names
         if state.rollout is not None:
-            said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
-        patch = writing.merge_patch(base, said)
-        kept = [*_kept(plan, outcome, step.state)]
-        if by_hand:
-            gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
-            notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+            wanted["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+        kept = [*_kept(plan, outcome, state)]
+        if is_by_hand:
+            place = own if theirs is None else theirs.file.path
             beside = "".join(f"---\n{to_yaml(document)}" for document in kept)
-            text = to_yaml(writing.document("Pool", pool.name, patch)) + notes + beside
-            yield Edit(by_hand, Action.CHANGE, text)
-        elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
-            about = _about(None if done is None else number, (done or 0) + len(outcome.steps))
-            yield Edit(own, Action.WRITE, about + "---\n".join(map(to_yaml, documents)))
-        else:
-            yield Edit(own, Action.REMOVE, "")
+            yield (Edit(place, Action.CHANGE, _snippet(pool, layer, _patch(pool, layer, wanted)) + beside),)
+            continue
+        edits = list[Edit]()
+        if theirs is not None:
+            edits += _changed(pool, theirs, wanted)
+        elif state.rollout is None:
+            edits += _settled(root, plan, pool, wanted)
+        elif patch := _patch(pool, layer, wanted):
+            kept.insert(0, writing.document("Pool", pool.name, patch))
+        if kept:
+            which = "A step" if done is None else f"Step {number} of {done + len(outcome.steps)}"
+            about = f"# {which} of `gpuplan rollout`, which replaces this file by the next one.\n"
+            edits.append(Edit(own, Action.WRITE, about + "---\n".join(map(to_yaml, kept))))
+        elif is_there:
+            edits.append(Edit(own, Action.REMOVE, ""))
+        is_there = bool(kept)
+        yield tuple(edits)
+
+
+def _patch(pool: Pool, layer: Layer | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a layer has to say so that the pool is as wanted: all of it where that defines the pool."""
+    base = _document(pool).layers[0]
+    return writing.merge_patch({} if layer is base else _parts(base.data), wanted)
+
+
+def _changed(pool: Pool, layer: Layer, wanted: Mapping[str, Any]) -> Iterator[Edit]:
+    """Yield the edit that makes a layer say this, if it does not."""
+    patch = _patch(pool, layer, wanted)
+    if patch != _parts(layer.data):
+        fields: dict[tuple[str | int, ...], Any] = {("spec", key): patch.get(key) for key in _PARTS}
+        document = _document(pool)
+        whole = with_fields(document, document.layers.index(layer), fields)
+        yield Edit(layer.file.path, Action.CHANGE, _snippet(pool, layer, patch), whole)
+
+
+def _snippet(pool: Pool, layer: Layer | None, patch: Mapping[str, Any]) -> str:
+    gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
+    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+    return to_yaml(writing.document("Pool", pool.name, patch)) + notes
+
+
+def _settled(root: Path, plan: Plan, pool: Pool, wanted: Mapping[str, Any]) -> Iterator[Edit]:
+    """Yield the edit of the policy that people read: of what defines the pool, or, where other clusters have that, too,
+    of the overlay."""
+    defining = _document(pool).layers[0]
+    if _is_of_one_cluster(root, plan, pool):
+        yield from _changed(pool, defining, wanted)
+        return
+    path = f"{OVERLAYS}/{plan.cluster.name}/pools.yaml"
+    if not (patch := _patch(pool, None, wanted)):
+        return
+    text = to_yaml(writing.document("Pool", pool.name, patch))
+    if (before := writing.read(root, path)) is None:
+        yield Edit(path, Action.WRITE, text)
+    else:
+        yield Edit(path, Action.CHANGE, text, f"{before.decode().rstrip()}\n---\n{text}")
+
+
+def _is_of_one_cluster(root: Path, plan: Plan, pool: Pool) -> bool:
+    if find_folders(root, OVERLAYS) == (plan.cluster.name,):
+        return True
+    defining = _document(pool).layers[0]
+    having = [name for name, documents in load(root).documents.items() if any(defining in d.layers for d in documents)]
+    return having == [plan.cluster.name]
 
 
 def _layer(plan: Plan, pool: Pool) -> Layer | None:
@@ -734,7 +797,7 @@ def _document(pool: Pool) -> Document:
     return pool.at.source
 
 
-_PARTS: Final = ("sharing", "rollout")
+_PARTS: Final = ("sharing", "rollout", "names")
 """The fields of a pool that a rollout changes."""
 
 
@@ -788,7 +851,7 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
             continue
         if not _is_of_rollout(plan, pool, item):
             elsewhere.add(left.value)
-        elif left.value != pool.keys.own:
+        else:
             own.append(left)
     kept = tuple(left for left in own if left.value not in elsewhere)
     return Defined(frozenset(device_plugin.configurations(plan)), frozenset(elsewhere), kept)
@@ -814,10 +877,9 @@ def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
 def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dict[str, Any]]:
     """The documents of a step that retain something, beside those that other files have."""
     pool = outcome.pool
-    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
     known = {_named_by(item): item for item in plan.retained}
     taken = {item.name for item in plan.retained}
-    for left in wanted:
+    for left in state.kept:
         if (item := known.get(left)) is None:
             name, spec = _retained(plan, outcome, left)
             yield writing.document("Retained", retaining.document_name(name, taken), spec)
@@ -848,20 +910,43 @@ def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | N
         if names := [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]:
             verb = "has" if len(names) == 1 else "have"
             return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
-    return ""
+    late = next(_late(proposal.outcome.pool, listed or {}), "")
+    return f"the step before has not come to the nodes yet: {late}" if late else ""
+
+
+def _late(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
+    """Yield which nodes do not show yet what the steps up to now have made of them. A list of names shows nothing."""
+    if pool.rollout is None:
+        return
+    moved, home = pool.rollout.moved.labels, pool.parts[0].labels
+    for name, labels in _listed(listed):
+        if labels is None:
+            continue
+        is_moved = name in pool.rollout.nodes
+        for label in _RETAINED_LABELS:
+            wanted, other = (moved, home) if is_moved else (home, moved)
+            is_other = labels.get(label) == other.get(label) is not None
+            if wanted.get(label) not in (None, labels.get(label)) and (is_moved or is_other):
+                yield f"{name} has the label `{label}: {labels.get(label)}`, and will have `{wanted[label]}`"
+        state = labels.get(_MIG_STATE, "success")
+        if is_moved and MIG_CONFIG_LABEL in moved and state != "success":
+            yield f"{name} has the label `{_MIG_STATE}: {state}`, and will have `success`"
+
+
+_MIG_STATE: Final = f"{MIG_CONFIG_LABEL}.state"
 
 
 def _dropped(proposal: Proposal) -> tuple[Left, ...]:
     """Return the names that the first step no longer defines."""
     plan, pool = proposal.plan, proposal.outcome.pool
     step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
-    if step is None or step.kind is not StepKind.FORGET:
+    if step is None or step.kind not in {StepKind.SETTLE, StepKind.FORGET}:
         return ()
     defined = _defined(plan, pool)
-    stays = {*defined.elsewhere, *pool.parts[0].labels.values(), *(layout.config_name for layout in plan.layouts)}
+    end = proposal.outcome.target if step.kind is StepKind.SETTLE else pool.parts[0]
+    stays = {*defined.elsewhere, *end.labels.values(), *(layout.config_name for layout in plan.layouts)}
     stays |= {left.value for left in step.state.kept}
-    made = pool.rollout.moved.labels if pool.rollout is not None else {}
-    found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
+    found = (*defined.kept, *(left for part in pool.parts for left in _names_of(part)))
     return tuple(left for left in found if left.value not in stays)
 
 
@@ -886,9 +971,7 @@ def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
     return _parts(_document(pool).data), kept
 
 
-def write(root: Path, edit: Edit) -> None:
-    """Make the edit, at once or not at all."""
-    if edit.action is Action.REMOVE:
-        writing.remove(root, edit.path)
-    else:
-        writing.replace(root, edit.path, edit.text)
+def write(root: Path, edits: Sequence[Edit]) -> None:
+    """Make the edits of a step: all of them or none."""
+    texts = {edit.path: edit.text if edit.action is Action.WRITE else edit.whole for edit in edits}
+    writing.write_all(root, texts)

@@ -13,7 +13,15 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Layout,
+    Mig,
+    Plan,
+    Pool,
+    RetainedDevicePluginConfig,
+)
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.meanwhile import without_file
 from gpuplan.features.changes.model import NodeImpact, division, from_to, verb, who_names
@@ -252,7 +260,9 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by), *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key)),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
-    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
+    whats = (item.what for item in step.before.retained)  # by GPU739
+    told |= {what.spec.key for what in whats if isinstance(what, RetainedDevicePluginConfig)}
+    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told})
     edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
     for key, retained in changed.items():
         pool = next((pool for pool in step.after.pools if pool.keys.own == key), None)

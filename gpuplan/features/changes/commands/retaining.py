@@ -167,7 +167,8 @@ def rollout(
         raise click.UsageError("--to and --back lead to different ends: give one of them.")
     if batch is not None and max_unavailable:
         raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
-    wish = Wish(pool, to, back, batch, max_unavailable, in_one(read_texts(nodes, LIST_NODES)) if nodes else None)
+    listed = in_one(read_texts(nodes, LIST_NODES)) if nodes else None
+    wish = Wish(pool, to, back, batch, max_unavailable, listed, goes_on=write)
     report, proposal = propose(terminal.root, clusters, wish)
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
@@ -185,12 +186,13 @@ def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str
     """Write the first step; return what there is to say of it, and whether it was written."""
     if why := find_hindrance(terminal.root, proposal, listed):
         return f"nothing was written: {why}\n", False
-    edit = proposal.edits[0]
-    if edit.action is Action.CHANGE:
+    edits = proposal.edits[0]
+    if by_hand := next((edit for edit in edits if edit.is_by_hand), None):
         raise GpuplanError(
-            f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
+            f"gpuplan cannot change `{by_hand.path}`, in which a person wrote the pool, so nothing was written",
             f"change it there as {number_of(proposal, 1)} says, which `gpuplan rollout` shows without --write",
         )
-    rollouts.write(terminal.root, edit)
-    done = "removed" if edit.action is Action.REMOVE else "wrote"
-    return f"{done} {terminal.err_theme.path(edit.path)}: {number_of(proposal, 1)}\n", True
+    rollouts.write(terminal.root, edits)
+    verbs = {Action.WRITE: "wrote", Action.CHANGE: "changed", Action.REMOVE: "removed"}
+    done = [f"{verbs[edit.action]} {terminal.err_theme.path(edit.path)}" for edit in edits]
+    return f"{' and '.join(done)}: {number_of(proposal, 1)}\n", True

@@ -66,6 +66,8 @@ def _hint(subject: str) -> str:
         return unit
     if exact := spelt_alike(subject, known):
         return f"did you mean `{exact}`?"
+    if field := _field_with(subject):
+        return f"did you mean `{field}`?"
     near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
     near += get_close_matches(subject, known, n=3)
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
@@ -75,6 +77,20 @@ def _hint(subject: str) -> str:
         "`gpuplan explain rules` and `gpuplan explain gpus` list rules and GPU models; fields start with a kind, as in"
         " `Pool.spec.sharing`"
     )
+
+
+def _field_with(subject: str) -> str:
+    """Return the shortest field that has all steps of a path in their order, and ends with it; empty if several are."""
+    typed = [step.removesuffix("s") for step in subject.lower().replace("/", ".").split(".")]
+    found = [path for path in field_paths() if len(typed) > 1 and _leads_along(typed, path)]
+    shortest = [path for path in found if path.count(".") == min(each.count(".") for each in found)]
+    return shortest[0] if len(shortest) == 1 else ""
+
+
+def _leads_along(typed: Sequence[str], path: str) -> bool:
+    steps = [step.removesuffix("s") for step in path.lower().split(".")]
+    rest = iter(steps)
+    return steps[-1] == typed[-1] and all(step in rest for step in typed)
 
 
 def _unit(name: str) -> str:

@@ -107,13 +107,39 @@ def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
     text = changes.found.get(change.path, b"").decode(errors="replace")
     is_leftover = rule is EDITED and change.path not in changes.desired
     is_torn = rule is EDITED and has_conflict(changes.found[change.path])
+    notes, help_ = (
+        ("it is no longer part of the output, and would be deleted",) if is_leftover else (),
+        _HELP[rule.code],
+    )
+    if rule is EDITED and not is_leftover and not is_torn:
+        notes, help_ = _edit(text, changes.desired[change.path].decode(), path)
     finding = Finding(
         Origin(WholeFile(SourceFile(path, text))),
         f"`{path}` {'has conflict markers' if is_torn else change.reason}",
-        notes=("it is no longer part of the output, and would be deleted",) if is_leftover else (),
-        help="run `gpuplan build --force`" if is_torn else _HELP[rule.code],
+        notes=notes,
+        help="run `gpuplan build --force`" if is_torn else help_,
     )
     return rule.report(finding)
+
+
+def _edit(held: str, wanted: str, path: str) -> tuple[tuple[str, ...], str]:
+    """Return the first lines that an edit has changed, and how the policies say the same."""
+    from difflib import SequenceMatcher
+
+    old, new = wanted.splitlines(), held.splitlines()
+    spans = [span for span in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if span[0] != "equal"]
+    if not spans:
+        return ("the line ends differ",), _HELP[EDITED.code]
+    _, start, end, at, to = spans[0]
+    written = f"gpuplan writes `{old[start].strip()}`" if end > start else "gpuplan writes no such line"
+    edited = f"line {at + 1} is `{new[at].strip()}`" if to > at else f"a line before line {at + 1} is gone"
+    changed = sum(max(end - start, to - at) for _, start, end, at, to in spans)
+    differ = "differs" if changed == 2 else "differ"
+    more = f"; {count(changed - 1, 'more line')} {differ}: `gpuplan build --diff` shows all" if changed > 1 else ""
+    line = f":{start + 1}" if end > start else ""
+    help_ = f"change the policy that `gpuplan trace {path}{line}` names"
+    other = "" if line else ", or write a kustomize Component for what no policy says"
+    return (f"{edited}, where {written}{more}",), f"{help_}{other}; then run `gpuplan build --force`"
 
 
 def _lines(data: bytes | None) -> list[str]:

@@ -58,6 +58,7 @@ _MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
 _SEVERAL: Final = re.compile(r"did you mean `[^`]+`(?:, `[^`]+`)* or `[^`]+`\?")
 _ABOVE: Final = re.compile("a platform is in `([^`]+)`")
 _REFUSED: Final = re.compile("`(--[a-z]+) ([^`]+)` is not ")
+_FETCH: Final = re.compile("(type `git fetch [^`]+`), then the same again(?:; or name (.+))?")
 _NAMED: Final = re.compile(r"`([^`]+)`")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
 _UNKNOWN: Final = re.compile(
@@ -260,6 +261,10 @@ def _answer_trouble(message: str, missing: str, hint: str, context: click.Contex
         return several
     if folder := _ABOVE.match(hint):
         return f"{folder[0]}: type `{_from_folder(folder[1], context)}`"
+    if fetch := _FETCH.fullmatch(hint):
+        others = _retyped_with(_NAMED.findall(fetch[2] or ""), message, context)
+        named = f"; or type {listing(others, None, last='or')}" if others else ""
+        return f"{fetch[1]}, then {listing(_retyped_with(_NAMED.findall(message)[:1], message, context))}{named}"
     if option := _REFUSED.match(message):
         return _with_values(option, hint, context)
     if (names := _SEVERAL.fullmatch(hint)) and (lines := _retyped_with(_NAMED.findall(names[0]), message, context)):

@@ -414,6 +414,7 @@ def test_every_layout_of_every_model_validates_without_a_finding_and_builds(tmp_
         ("a=20xT4", "is not NAME", "20 nodes with 8 GPUs each: `gpuplan init"),
         ("a=8xA100", "is not NAME", "a=1x8xA100-40GB` or `gpuplan init"),
         ("a=8xA100:mig=3g.40gb", "is not NAME", "a=1x8xA100-80GB:mig=3g.40gb`"),
+        ("a=8xA100:mps", "is not NAME", "`mps` does not say how many share a GPU: for four: `mps=4`"),
         ("a=1x8xA100-80G", "no GPU model `A100-80G` in the catalog", "did you mean `A100-80GB`?"),
         ("a=1x8xT4-16GB:timeslicing=4", "`timeslicing=4` is not a way to share GPUs", "time-slicing=N"),
         ("a=1x8xT4-16GB:mps", "`mps` does not say how many share a GPU", "`mps=4`"),

@@ -77,8 +77,26 @@ def test_an_edited_line_is_shown_with_what_traces_it(built: Path) -> None:
 
     answer = run("build", cwd=built).out
     assert f"line {at} is `value: 7`, where gpuplan writes `{lines[at - 1]}`\n" in answer
-    assert f"change the policy that `gpuplan trace {path}:{at}` names; then run `gpuplan build --force`" in answer
-    assert "policies/priority.yaml" in run("trace", f"{path}:{at}", cwd=built).out
+    [place] = re.findall(r"to keep the edit, change `(\S+)`, where the policy says it; then run", answer)
+    assert place in run("trace", f"{path}:{at}", cwd=built).out
+    said, _, number = place.partition(":")
+    policy = built / said
+    assert lines[at - 1].split()[1] in policy.read_text().splitlines()[int(number) - 1]
+
+
+def test_a_line_that_no_policy_says_is_traced(built: Path) -> None:
+    file = _a_class(built)
+    edit(file, "apiVersion: scheduling.k8s.io/v1\n", "apiVersion: scheduling.k8s.io/v2\n")
+
+    answer = run("build", cwd=built).out
+    assert f"change the policy that `gpuplan trace {file.relative_to(built)}:2` names; then" in answer
+
+
+def test_an_output_elsewhere_is_not_traced(built: Path) -> None:
+    run("build", "--out", "made", cwd=built)
+    edit(next(built.glob("made/dev/**/priorityclass-*.yaml")), "\nvalue: ", "\nvalue: 1")
+
+    assert "gpuplan trace" not in run("build", "--out", "made", cwd=built).out
 
 
 def test_an_added_line_may_be_of_no_policy(built: Path) -> None:
@@ -117,7 +135,8 @@ def test_a_branch_of_the_remote_is_fetched_by_what_is_said(options: tuple[str, .
     clone = _a_clone(tmp_path, *options)
 
     answer = help_of("validate", "--against", "origin/next", cwd=clone)
-    [command] = re.findall(r"type `git ([^`]+)`, then the same again; or name `origin/main`", answer)
+    then = "then `gpuplan validate --against origin/next`; or type `gpuplan validate --against origin/main`"
+    [command] = re.findall(rf"type `git ([^`]+)`, {then}", answer)
     git(clone, *shlex.split(command))
     assert run("validate", "--against", "origin/next", cwd=clone).code == 0
 
@@ -125,8 +144,9 @@ def test_a_branch_of_the_remote_is_fetched_by_what_is_said(options: tuple[str, .
 def test_a_range_is_answered_alike(tmp_path: Path) -> None:
     clone = _a_clone(tmp_path)
 
-    assert "`git fetch origin +refs/heads/next:refs/remotes/origin/next`" in help_of(
-        "diff", "origin/next..HEAD", cwd=clone
+    assert help_of("diff", "origin/next..HEAD", cwd=clone) == (
+        "type `git fetch origin +refs/heads/next:refs/remotes/origin/next`, then `gpuplan diff origin/next..HEAD`;"
+        " or type `gpuplan diff origin/main..HEAD`"
     )
     assert "`git fetch origin +refs/heads/next:refs/remotes/origin/next`" in help_of("diff", "origin/next", cwd=clone)
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from gpuplan.cli.views.changes import colored_diff, every_change, summary, unadded
 from gpuplan.compiler import pipeline
-from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
+from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError, has_errors
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.outtree.comparing import ChangeSet, compare
 from gpuplan.compiler.outtree.disk import IGNORE, find_files
 from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.outtree.reporting import diff, findings
 from gpuplan.compiler.outtree.writing import Lock, apply
 from gpuplan.compiler.pipeline import Build
+from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import judge_others, judge_pruning
 from gpuplan.terminal.formats import is_acceptable, write_findings
 from gpuplan.terminal.options import Output
@@ -31,6 +33,11 @@ from gpuplan.terminal.verbs import late
 _find_unadded = late("gpuplan.features.changes.revisions:find_unadded")
 _print_stream = late("gpuplan.features.components.printing:print_stream")
 _write_missing = late("gpuplan.features.changes.commands.retaining:write_missing")
+
+
+_trace = late("gpuplan.features.tracing:trace")
+_SAYS: Final = (How.COPIED, How.SUM, How.PRODUCT)
+_FEW: Final = 3
 
 
 class _Wishes(Value):
@@ -110,7 +117,7 @@ class _Run(Value):
     def compare(self) -> int:
         """Report how the disk differs from the build, and return 1 if it does."""
         changes, out, is_check = self._changes(), self.wishes.out, self.wishes.check
-        stale = (*self._losses(changes), *findings(changes, out=out, check=True)) if is_check else ()
+        stale = (*self._losses(changes), *self._findings(changes, check=True)) if is_check else ()
         stale += self._others(changes)
         self._write_findings(*stale)
         if self.wishes.diff:
@@ -125,7 +132,7 @@ class _Run(Value):
         terminal, wishes, folder = self.terminal, self.wishes, self.terminal.root / self.wishes.out
         with Lock(folder):
             changes = self._changes()
-            conflicts = () if wishes.force else tuple(findings(changes, out=wishes.out))
+            conflicts = () if wishes.force else tuple(self._findings(changes))
             lost = () if wishes.prune_clusters else self._losses(changes)
             if lost and not has_errors(conflicts) and _is_meant(lost):
                 lost = ()
@@ -155,6 +162,22 @@ class _Run(Value):
     def _others(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         found = find_files(self.terminal.root / self.wishes.out)
         return tuple(judge_others(found, changes.planned.files, self.wishes.out, self.wishes.clusters))
+
+    def _findings(self, changes: ChangeSet, *, check: bool = False) -> Iterator[Diagnostic]:
+        """Yield what stands in the way; only the usual output is traced."""
+        out = self.wishes.out
+        return findings(changes, out=out, check=check, policies=self._said if out == OUT else None)
+
+    def _said(self, place: str) -> str:
+        """Return the lines of the policies that say a line of out/; empty if they are none or many."""
+        try:
+            values = _trace(self.terminal.root, place).values
+        except GpuplanError:
+            return ""
+        sources = dict.fromkeys(
+            source for value in values for source in value.sources if source.how in _SAYS and not source.is_of_object
+        )
+        return listing([f"{each.file}:{each.line}" for each in sources], None) if len(sources) <= _FEW else ""
 
     def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         return tuple(judge_pruning(changes, self.build.report.clusters, out=self.wishes.out))

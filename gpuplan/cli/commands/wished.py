@@ -93,6 +93,10 @@ def _meanings(name: str, nodes: str, gpus: str, model: str, colon: str, sharing:
             return ""
         lines = listing([f"--pool {line}" for line in mended], None, last="or")
         said.append(f"{count(int(number), 'node')} with {count(int(each), 'GPU')}{' each' * (number != '1')}: {lines}")
+    try:
+        _sharing(known.get(models[0]), *(sharing or "exclusive").partition("=")[::2])
+    except GpuplanError as error:
+        said.append(f"{error.message}: {error.hint}")
     return "; ".join(said)
 
 

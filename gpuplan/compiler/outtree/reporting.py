@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from gpuplan.compiler.base.confidential import confidential_in
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason
 from gpuplan.compiler.outtree.inventory import INVENTORY, titles
 from gpuplan.compiler.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
+
+Policies = Callable[[str], str]
 
 _RULES: Final = {Reason.EDITED: EDITED, Reason.FOREIGN: FOREIGN}
 _HELP: Final = {
@@ -19,10 +22,13 @@ _HELP: Final = {
 }
 
 
-def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> Iterator[Diagnostic]:
+def findings(
+    changes: ChangeSet, *, out: str = "out", check: bool = False, policies: Policies | None = None
+) -> Iterator[Diagnostic]:
     """Yield the conflicts; with ``check`` also every other difference, since the output is then stale.
 
-    ``out`` is the output's path as people know it.
+    ``out`` is the output's path as people know it. ``policies`` returns the lines of the policies that a place of the
+    output, ``FILE:LINE``, has its value from; empty if it does not know any. Without it the output is not traced.
     """
     ends = [change for change in changes.changes if change.reason is Reason.LINE_ENDS]
     if ends:
@@ -46,7 +52,7 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
         if change.path in lost:
             continue
         if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
-            yield _report(changes, change, out)
+            yield _report(changes, change, out, policies)
     if check:
         for path in changes.leftovers:
             at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
@@ -101,18 +107,16 @@ def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
             yield from line.split("\n")
 
 
-def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
+def _report(changes: ChangeSet, change: FileChange, out: str, policies: Policies | None) -> Diagnostic:
     path = f"{out}/{change.path}"
     rule: Rule = _RULES.get(change.reason, STALE)
     text = changes.found.get(change.path, b"").decode(errors="replace")
     is_leftover = rule is EDITED and change.path not in changes.desired
     is_torn = rule is EDITED and has_conflict(changes.found[change.path])
-    notes, help_ = (
-        ("it is no longer part of the output, and would be deleted",) if is_leftover else (),
-        _HELP[rule.code],
-    )
+    help_ = _HELP[rule.code]
+    notes = ("it is no longer part of the output, and would be deleted",) if is_leftover else ()
     if rule is EDITED and not is_leftover and not is_torn:
-        notes, help_ = _edit(text, changes.desired[change.path].decode(), path)
+        notes, help_ = _edit(text, changes.desired[change.path].decode(errors="replace"), path, policies)
     finding = Finding(
         Origin(WholeFile(SourceFile(path, text))),
         f"`{path}` {'has conflict markers' if is_torn else change.reason}",
@@ -122,7 +126,7 @@ def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
     return rule.report(finding)
 
 
-def _edit(held: str, wanted: str, path: str) -> tuple[tuple[str, ...], str]:
+def _edit(held: str, wanted: str, path: str, policies: Policies | None) -> tuple[tuple[str, ...], str]:
     """Return the first lines that an edit has changed, and how the policies say the same."""
     from difflib import SequenceMatcher
 
@@ -131,15 +135,26 @@ def _edit(held: str, wanted: str, path: str) -> tuple[tuple[str, ...], str]:
     if not spans:
         return ("the line ends differ",), _HELP[EDITED.code]
     _, start, end, at, to = spans[0]
-    written = f"gpuplan writes `{old[start].strip()}`" if end > start else "gpuplan writes no such line"
-    edited = f"line {at + 1} is `{new[at].strip()}`" if to > at else f"a line before line {at + 1} is gone"
+    written = (
+        f"gpuplan writes `{confidential_in(wanted).line(start + 1).strip()}`"
+        if end > start
+        else "gpuplan writes no such line"
+    )
+    edited = (
+        f"line {at + 1} is `{confidential_in(held).line(at + 1).strip()}`"
+        if to > at
+        else f"a line before line {at + 1} is gone"
+    )
     changed = sum(max(end - start, to - at) for _, start, end, at, to in spans)
     differ = "differs" if changed == 2 else "differ"
     more = f"; {count(changed - 1, 'more line')} {differ}: `gpuplan build --diff` shows all" if changed > 1 else ""
-    line = f":{start + 1}" if end > start else ""
-    help_ = f"change the policy that `gpuplan trace {path}{line}` names"
-    other = "" if line else ", or write a kustomize Component for what no policy says"
-    return (f"{edited}, where {written}{more}",), f"{help_}{other}; then run `gpuplan build --force`"
+    if policies is None:
+        return (f"{edited}, where {written}{more}",), _HELP[EDITED.code]
+    place = f"{path}:{start + 1}" if end > start else path
+    said = policies(place) if end > start else ""
+    other = "" if end > start else ", or write a kustomize Component for what no policy says"
+    where = f"{said}, where the policy says it" if said else f"the policy that `gpuplan trace {place}` names{other}"
+    return (f"{edited}, where {written}{more}",), f"to keep the edit, change {where}; then run `gpuplan build --force`"
 
 
 def _lines(data: bytes | None) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from itertools import pairwise
 from pathlib import PurePath
 from shlex import join, quote
-from typing import Final, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar, cast
 
 import click
 
@@ -40,6 +41,7 @@ from gpuplan.terminal.things import find_kinds, model_with
 from gpuplan.terminal.verbs import TYPED
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _UNLIKELY = 0.8
 """The likeness below which a short verb is no misspelling of another one: `lint` is like `init`."""
@@ -70,19 +72,23 @@ _UNKNOWN: Final = re.compile(
 _DOCUMENTS: Final = {"pool": "Pool", "tenant": "Tenant", "cluster": "Cluster", "GPU model": "model"}
 
 
-def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str, str]) -> str:
-    """Return what to type instead of a verb that gpuplan does not have; ``lines`` describes the usual verbs."""
-    return _filled(_answer_verb(typed, context, lines), context)
-
-
 def _filled(answer: str, context: click.Context) -> str:
-    """Return an answer with a line for each name that the platform has where it says NAME or POOL, if they are few."""
+    """Return an answer with a line for each name that the platform has where it says NAME or POOL.
+
+    If there are many, the first line with such a hole is followed by the names.
+    """
+    told: set[str] = set()
 
     def fill(code: re.Match[str]) -> str:
-        hole = _HOLE.search(code[0])
-        if hole is None or not (names := [*_HOLES[hole[1]](context)]) or len(names) > _FEW:
-            return code[0]
-        filled = (f"{code[0][: hole.start(2)]}{name}{code[0][hole.end(2) :]}".strip("`") for name in names)
+        line = code[0].replace(" -c NAME", "") if _CHOSEN.search(code[0]) else code[0]
+        hole = _HOLE.search(line)
+        if hole is None or not (names := [*_HOLES[hole[1]](context)]):
+            return line
+        if len(names) > _FEW:
+            named = "" if hole[1] in told else f" ({hole[2]} is {listing(names, last='or')})"
+            told.add(hole[1])
+            return f"{line}{named}"
+        filled = (f"{line[: hole.start(2)]}{name}{line[hole.end(2) :]}".strip("`") for name in names)
         return listing([*filled], None, last="or")
 
     return _CODE.sub(fill, answer)
@@ -90,11 +96,25 @@ def _filled(answer: str, context: click.Context) -> str:
 
 _FEW: Final = 3
 _CODE: Final = re.compile("`gpuplan [^`]+`")
+_CHOSEN: Final = re.compile(" (?:-c|--cluster)[ =](?!NAME)")
 _HOLE: Final = re.compile("(-c|--pool|--tenant|rollout) (NAME|POOL)(?![^ `])")
 _HOLES: Final = {"-c": cluster_names, "--pool": pool_names, "--tenant": tenant_names, "rollout": pool_names}
 
 
-def _answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str, str]) -> str:
+def _filling(answer: Callable[P, str]) -> Callable[P, str]:
+    """Make a function fill its answers with names of the platform that its context is about."""
+
+    @wraps(answer)
+    def fill(*given: P.args, **named: P.kwargs) -> str:
+        context = next(each for each in (*given, *named.values()) if isinstance(each, click.Context))
+        return _filled(answer(*given, **named), context)
+
+    return fill
+
+
+@_filling
+def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str, str]) -> str:
+    """Return what to type instead of a verb that gpuplan does not have; ``lines`` describes the usual verbs."""
     verb = typed[0].lower()
     known = cast("click.Group", context.command).list_commands(context)
     behind = [word for before, word in pairwise(typed) if not before.startswith("-") or before in _EVERYTHING]
@@ -131,14 +151,11 @@ def _carry_over(verb: str, words: Sequence[str], context: click.Context) -> str:
         return ""
     names = _names_of(command)
     noun, _, name = words[0].partition("/")
-    kept: list[str] = []
-    at = 0
+    kept, at = list[str](), 0
     if option := next((each for each, kind in _VALUES.items() if kind == _find_row(KINDS, noun.lower())), ""):
         following = "" if name or words[1:2] == [] or words[1].startswith("-") else words[1]
-        kept, at = (
-            ["-c" if option == "--cluster" else option, name or following] if name or following else [],
-            2 if following else 1,
-        )
+        at = 2 if following else 1
+        kept = ["-c" if option == "--cluster" else option, name or following] if name or following else []
         if option not in names or not (kept or words[1:]):
             return ""
     while at < len(words):
@@ -206,8 +223,8 @@ def _object_in(words: Sequence[str], context: click.Context) -> tuple[str, str]:
 def answer_usage(error: click.UsageError, context: click.Context, typed: Sequence[str]) -> click.UsageError:
     """Return the error with what to type instead; show the help if the command line asks for it, too."""
     answer = _answer_usage(error, context, typed)
-    answer.message = _filled(answer.message, context)
-    return answer
+    is_ours = type(answer) is click.UsageError  # others have a form of their own, and no line to type
+    return click.UsageError(_filled(answer.message, context), context) if is_ours else answer
 
 
 def _answer_usage(error: click.UsageError, context: click.Context, typed: Sequence[str]) -> click.UsageError:
@@ -251,12 +268,9 @@ def _answer_number(parameter: click.Parameter | None, context: click.Context, ty
     return ""
 
 
+@_filling
 def answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
     """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; else the hint."""
-    return _filled(_answer_trouble(message, missing, hint, context), context)
-
-
-def _answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
     if several := _answer_several(message, missing, context):
         return several
     if folder := _ABOVE.match(hint):
@@ -288,7 +302,8 @@ def _retyped_with(names: Iterable[str], message: str, context: click.Context) ->
     wrong = re.compile(rf"(?<![\w-]){re.escape(next(iter(_NAMED.findall(message)), ' '))}(?![\w-])")
     if len([word for word in typed if wrong.search(word)]) != 1:
         return []
-    return [_retyped(context, verb, [wrong.sub(lambda _, name=name: name, word) for word in typed]) for name in names]
+    shown = [name.replace("\\", r"\\") for name in names]
+    return [_retyped(context, verb, [wrong.sub(name, word) for word in typed]) for name in shown]
 
 
 def _with_values(refused: re.Match[str], hint: str, context: click.Context) -> str:
@@ -428,8 +443,6 @@ def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str,
         return answer
     if row := _find_row(OPTIONS, option):
         known = {"pool": value or "NAME", "rev": value or "REV", "tenant": _tenant_in(value, context) or "NAME"}
-        tenants = list(dict.fromkeys(tenant.name for plan in plans(context) for tenant in plan.tenants))
-        known["tenants"] = f"; there are {listing(tenants)}" if len(tenants) > _FEW else ""
         share = next(iter(_NUMBER.findall(value)), "")
         known["share"] = f"{float(share) * 100:g}%" if share and float(share) <= 1 else f"{share or 30}%"
         return _answer_case(row, names, command, **{**named, **known, "value": value or "NAME"})

@@ -117,7 +117,7 @@ def test_the_first_command_of_an_answer_does_what_the_verb_does(verb: str, comma
             ("a", "b", "c"),
             "`gpuplan build -c a --stdout`, `gpuplan build -c b --stdout` or `gpuplan build -c c --stdout`",
         ),
-        (("a", "b", "c", "d"), "`gpuplan build -c NAME --stdout` prints"),
+        (("a", "b", "c", "d"), "`gpuplan build -c NAME --stdout` (NAME is `a`, `b`, `c` or `d`) prints"),
     ],
 )
 def test_a_line_is_given_for_each_of_few_clusters(clusters: tuple[str, ...], answer: str, tmp_path: Path) -> None:
@@ -450,6 +450,8 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("diff HEAD~99", "there are `HEAD` and `main`, and no commit before; `gpuplan diff` compares"),
         ("show -n serving", "`gpuplan show --tenant research` selects a tenant."),
         ("build -o yaml", "`gpuplan build -c dev --stdout` prints the objects in YAML."),
+        ("build -c dev -o yaml", "`gpuplan build -c dev --stdout` prints the objects in YAML."),
+        ("build --cluster=dev -o yaml", "`gpuplan build --cluster=dev --stdout` prints the objects in YAML."),
         ("show -o json dev", "Type `gpuplan show -o json -c dev`."),
         ("rollout time-slicing=4 research -c dev", "Type `gpuplan rollout --to time-slicing=4 research -c dev`."),
         ("rollout research dev mps=2", "Type `gpuplan rollout research -c dev --to mps=2`."),
@@ -500,7 +502,7 @@ def test_the_folder_that_was_named_first_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
-        ("show -n serving", "`gpuplan show --tenant NAME` selects"),
+        ("show -n serving", "`gpuplan show --tenant NAME` (NAME is `"),
         ("build -n serving", "`gpuplan explain Tenant.spec.namespaces`"),
         ("validate -f x.yaml", "Type `gpuplan validate x.yaml`, which checks a file without a platform."),
         ("pack -f x.yaml --margin 20%", "Type `gpuplan pack x.yaml --margin 20%`."),

@@ -108,14 +108,20 @@ def test_an_added_line_may_be_of_no_policy(built: Path) -> None:
     assert f"`gpuplan trace {file.relative_to(built)}` names, or write a kustomize Component" in answer
 
 
-def test_more_edits_are_counted_and_a_lost_line_is_told(built: Path) -> None:
+def test_of_more_edits_the_first_is_told(built: Path) -> None:
     file = _a_class(built)
     edit(file, "kind: PriorityClass\n", "")
     edit(file, "metadata:\n", "metadata:\n  labels: {team: ml}\n")
 
     answer = run("build", cwd=built).out
-    assert "a line before line 3 is gone, where gpuplan writes `kind: PriorityClass`; " in answer
-    assert "1 more line differs: `gpuplan build --diff` shows all" in answer
+    assert "line 3 is `metadata:`, where gpuplan writes `kind: PriorityClass`; `gpuplan build --diff` shows" in answer
+
+
+def test_a_lost_line_is_told(built: Path) -> None:
+    edit(_a_class(built), "kind: PriorityClass\n", "")
+
+    answer = run("build", cwd=built).out
+    assert "a line before line 3 is gone, where gpuplan writes `kind: PriorityClass`\n" in answer
 
 
 # --- Revisions that a clone does not have ------------------------------------------------------------------------
@@ -180,3 +186,18 @@ def test_a_line_behind_the_last_is_answered_with_the_file(tmp_path: Path) -> Non
     answer = help_of("trace", "policies/pool.yaml:999", cwd=a_platform(tmp_path))
 
     assert answer.endswith("type `gpuplan trace policies/pool.yaml` for all lines")
+
+
+# --- Links -------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_to_nothing_is_replaced_by_the_file_of_the_last_commit(tmp_path: Path) -> None:
+    pool = a_platform(a_repository(tmp_path)) / "policies/pool.yaml"
+    commit(tmp_path)
+    pool.unlink()
+    pool.symlink_to("nowhere.yaml")
+
+    answer = help_of("validate", cwd=tmp_path)
+    assert answer.startswith("bring the file back: `git checkout HEAD -- policies/pool.yaml`, or remove the link: `rm")
+    git(tmp_path, "checkout", "HEAD", "--", "policies/pool.yaml")
+    assert run("validate", cwd=tmp_path).code == 0

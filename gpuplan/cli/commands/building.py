@@ -6,17 +6,17 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from gpuplan.cli.views.changes import colored_diff, every_change, summary, unadded
 from gpuplan.compiler import pipeline
-from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError, has_errors
+from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing
-from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.outtree.comparing import ChangeSet, compare
 from gpuplan.compiler.outtree.disk import IGNORE, find_files
 from gpuplan.compiler.outtree.inventory import INVENTORY
@@ -31,13 +31,9 @@ from gpuplan.terminal.session import Terminal, refuse_links, way_to
 from gpuplan.terminal.verbs import late
 
 _find_unadded = late("gpuplan.features.changes.revisions:find_unadded")
+_sources_of = late("gpuplan.features.tracing.asking:sources_of")
 _print_stream = late("gpuplan.features.components.printing:print_stream")
 _write_missing = late("gpuplan.features.changes.commands.retaining:write_missing")
-
-
-_trace = late("gpuplan.features.tracing:trace")
-_SAYS: Final = (How.COPIED, How.SUM, How.PRODUCT)
-_FEW: Final = 3
 
 
 class _Wishes(Value):
@@ -166,18 +162,8 @@ class _Run(Value):
     def _findings(self, changes: ChangeSet, *, check: bool = False) -> Iterator[Diagnostic]:
         """Yield what stands in the way; only the usual output is traced."""
         out = self.wishes.out
-        return findings(changes, out=out, check=check, policies=self._said if out == OUT else None)
-
-    def _said(self, place: str) -> str:
-        """Return the lines of the policies that say a line of out/; empty if they are none or many."""
-        try:
-            values = _trace(self.terminal.root, place).values
-        except GpuplanError:
-            return ""
-        sources = dict.fromkeys(
-            source for value in values for source in value.sources if source.how in _SAYS and not source.is_of_object
-        )
-        return listing([f"{each.file}:{each.line}" for each in sources], None) if len(sources) <= _FEW else ""
+        policies = partial(_sources_of, self.terminal.root) if out == OUT else None
+        return findings(changes, out=out, check=check, policies=policies)
 
     def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         return tuple(judge_pruning(changes, self.build.report.clusters, out=self.wishes.out))

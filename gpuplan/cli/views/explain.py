@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from re import escape
 from textwrap import fill
 from typing import Final
 
@@ -81,16 +82,11 @@ def _hint(subject: str) -> str:
 
 def _field_with(subject: str) -> str:
     """Return the shortest field that has all steps of a path in their order, and ends with it; empty if several are."""
-    typed = [step.removesuffix("s") for step in subject.lower().replace("/", ".").split(".")]
-    found = [path for path in field_paths() if len(typed) > 1 and _leads_along(typed, path)]
+    steps = [escape(step.removesuffix("s")) for step in subject.lower().replace("/", ".").split(".")]
+    way = regex(r"(.+\.)?" + r"s?(\..+)?\.".join(steps) + "s?")
+    found = [path for path in field_paths() if len(steps) > 1 and way.fullmatch(path.lower())]
     shortest = [path for path in found if path.count(".") == min(each.count(".") for each in found)]
     return shortest[0] if len(shortest) == 1 else ""
-
-
-def _leads_along(typed: Sequence[str], path: str) -> bool:
-    steps = [step.removesuffix("s") for step in path.lower().split(".")]
-    rest = iter(steps)
-    return steps[-1] == typed[-1] and all(step in rest for step in typed)
 
 
 def _unit(name: str) -> str:

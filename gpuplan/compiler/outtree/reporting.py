@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.base.confidential import confidential_in
@@ -114,7 +114,7 @@ def _report(changes: ChangeSet, change: FileChange, out: str, policies: Policies
     is_leftover = rule is EDITED and change.path not in changes.desired
     is_torn = rule is EDITED and has_conflict(changes.found[change.path])
     help_ = _HELP[rule.code]
-    notes = ("it is no longer part of the output, and would be deleted",) if is_leftover else ()
+    notes: tuple[str, ...] = ("it is no longer part of the output, and would be deleted",) if is_leftover else ()
     if rule is EDITED and not is_leftover and not is_torn:
         notes, help_ = _edit(text, changes.desired[change.path].decode(errors="replace"), path, policies)
     finding = Finding(
@@ -127,34 +127,30 @@ def _report(changes: ChangeSet, change: FileChange, out: str, policies: Policies
 
 
 def _edit(held: str, wanted: str, path: str, policies: Policies | None) -> tuple[tuple[str, ...], str]:
-    """Return the first lines that an edit has changed, and how the policies say the same."""
-    from difflib import SequenceMatcher
-
+    """Return the first line that an edit has changed, and how the policies say the same."""
     old, new = wanted.splitlines(), held.splitlines()
-    spans = [span for span in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if span[0] != "equal"]
-    if not spans:
+    start = _alike(old, new)
+    same = _alike(old[start:][::-1], new[start:][::-1])
+    lost, added = len(old) - start - same, len(new) - start - same
+    if not lost and not added:
         return ("the line ends differ",), _HELP[EDITED.code]
-    _, start, end, at, to = spans[0]
-    written = (
-        f"gpuplan writes `{confidential_in(wanted).line(start + 1).strip()}`"
-        if end > start
-        else "gpuplan writes no such line"
-    )
-    edited = (
-        f"line {at + 1} is `{confidential_in(held).line(at + 1).strip()}`"
-        if to > at
-        else f"a line before line {at + 1} is gone"
-    )
-    changed = sum(max(end - start, to - at) for _, start, end, at, to in spans)
-    differ = "differs" if changed == 2 else "differ"
-    more = f"; {count(changed - 1, 'more line')} {differ}: `gpuplan build --diff` shows all" if changed > 1 else ""
+    before, after = confidential_in(wanted).line(start + 1).strip(), confidential_in(held).line(start + 1).strip()
+    written = f"gpuplan writes `{before}`" if lost else "gpuplan writes no such line"
+    edited = f"line {start + 1} is `{after}`" if added else f"a line before line {start + 1} is gone"
+    more = "; `gpuplan build --diff` shows all that differs" if max(lost, added) > 1 else ""
     if policies is None:
         return (f"{edited}, where {written}{more}",), _HELP[EDITED.code]
-    place = f"{path}:{start + 1}" if end > start else path
-    said = policies(place) if end > start else ""
-    other = "" if end > start else ", or write a kustomize Component for what no policy says"
+    place = f"{path}:{start + 1}" if lost else path
+    said = policies(place) if lost else ""
+    other = "" if lost else ", or write a kustomize Component for what no policy says"
     where = f"{said}, where the policy says it" if said else f"the policy that `gpuplan trace {place}` names{other}"
     return (f"{edited}, where {written}{more}",), f"to keep the edit, change {where}; then run `gpuplan build --force`"
+
+
+def _alike(lines: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many lines are the same from the first on."""
+    pairs = enumerate(zip(lines, others, strict=False))
+    return next((at for at, (line, other) in pairs if line != other), min(len(lines), len(others)))
 
 
 def _lines(data: bytes | None) -> list[str]:

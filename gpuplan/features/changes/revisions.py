@@ -390,8 +390,8 @@ def _way_to_revision(root: Path, name: str) -> str:
     if fetching := way_to_fetch(root, name):
         remote = name.partition("/")[0]
         there = [known for known in _references(root) if known.startswith(f"{remote}/") and known != f"{remote}/HEAD"]
-        near = [known for known in (find_near(root, name), *there) if known]
-        other = f"; or name {listing(near, 3, last='or')}" if near else ""
+        others = [known for known in (find_near(root, name), *there) if known]
+        other = f"; or name {listing(others, 3, last='or')}" if others else ""
         return f"type `{fetching}`, then the same again{other}"
     if _is_shallow(root):
         return _DEEPEN

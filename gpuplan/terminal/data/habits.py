@@ -305,7 +305,7 @@ SAME: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team --teams --tenants -t": {
         "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows a tenant.",
-        "--tenant": "`{command} --tenant NAME` selects a tenant{tenants}.",
+        "--tenant": "`{command} --tenant NAME` selects a tenant.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
         "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
         ANY: "`gpuplan show --tenant {tenant}` shows what a tenant has.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.api import Api, Refused
 from tests.cluster.delivery import MANAGER, deliveries
 from tests.cluster.example import ExampleCluster, settle
-from tests.cluster.kueue_controller import kueue_controller
+from tests.cluster.kueue_controller import API_VERSION, kueue_controller
 from tests.cluster.kueue_jobs import QUEUE
 from tests.cluster.lending import CLUSTER, OWN, Party, own_place, write
 from tests.cluster.outcomes import in_the_end
@@ -55,6 +55,9 @@ def test_what_runs_is_moved_to_kueue(tmp_path: Path, record: Record) -> None:
         with _kueue(cluster, tmp_path):
             refused = _sync(cluster, tmp_path)
             record("the sync: objects refused by Kueue", ["Deployment chat"], refused)
+            for party in (mallory, alice):
+                queue = f"/apis/{API_VERSION}/clusterqueues/{party.name}"
+                until(lambda queue=queue: "status" in api.get(queue), "Kueue has seen the queue")
             with pytest.raises(Refused, match=REFUSED):  # whatever is changed
                 api.patch(api.path_of(own), {"metadata": {"annotations": {"mine": "1"}}})
             with pytest.raises(Refused, match=REFUSED):
@@ -83,6 +86,25 @@ def test_what_runs_is_moved_to_kueue(tmp_path: Path, record: Record) -> None:
             alice.api.create(alice.job(OWN))
             record("alice's guarantee afterwards: run, counted", (6.0, OWN), in_the_end((6.0, OWN), seen, alice))
 
+            # Back again, while Kueue is still there: what is queued is deleted, and made anew without a queue.
+            for party in (alice, mallory):
+                api.delete(party.jobs_path)
+            record("mallory's services: run, counted", (5.0, 5), in_the_end((5.0, 5), seen, mallory))
+            kueues = _objects(cluster, tmp_path)
+            _write(tmp_path, "kind: kubernetes")
+            for path in kueues.keys() - _objects(cluster, tmp_path).keys():
+                api.delete(path)
+            record("the sync back: objects refused by Kueue", ["Deployment chat"], _sync(cluster, tmp_path))
+            with pytest.raises(Refused, match=REFUSED):
+                api.patch(f"{DEPLOYMENTS}/own", {"metadata": {"labels": {QUEUE: None}}})
+            api.delete(f"{DEPLOYMENTS}/chat")
+            api.delete(f"{DEPLOYMENTS}/own")
+            record("the sync afterwards: objects refused", [], _sync(cluster, tmp_path))
+            api.create(_own_deployment(mallory, replicas=3))
+            alice.api.create(alice.job(1))
+            record("back: GPUs that run", [5.0, 1.0], in_the_end([5.0, 1.0], lambda: [mallory.running(), alice.running()]))
+            record("Workloads of Kueue", 0, in_the_end(0, lambda: len(api.list(f"/apis/{API_VERSION}/workloads"))))
+
 
 def _write(repository: Path, scheduler: str) -> None:
     write(repository, scheduler, [POOL], others=[CHAT])
@@ -91,15 +113,20 @@ def _write(repository: Path, scheduler: str) -> None:
 @contextmanager
 def _kueue(cluster: ExampleCluster, repository: Path) -> Iterator[None]:
     configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
-    with ExitStack() as running:
-        running.enter_context(kueue_controller(cluster.control_plane, configuration))
+    with kueue_controller(cluster.control_plane, configuration):
         yield
+
+
+def _objects(cluster: ExampleCluster, repository: Path) -> dict[str, Mapping[str, Any]]:
+    """Return all objects of the folders, by their paths."""
+    folders = deliveries(cluster.control_plane, repository, CLUSTER)
+    return {cluster.api.path_of(body): body for folder in folders for body in folder.objects}
 
 
 def _sync(cluster: ExampleCluster, repository: Path) -> list[str]:
     """Apply all folders. Return the objects that Kueue refuses."""
     refused = []
-    for body in (body for folder in deliveries(cluster.control_plane, repository, CLUSTER) for body in folder.objects):
+    for body in _objects(cluster, repository).values():
         try:
             cluster.api.apply(body, manager=MANAGER, force=True)
         except Refused as error:

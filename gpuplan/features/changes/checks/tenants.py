@@ -167,7 +167,7 @@ def running_pods_not_counted(step: Step) -> Iterator[Finding]:
         numbers = [f"{number(add(found))} `{unit}` of pool `{pool}`" for (pool, unit), found in sorted(units.items())]
         yield Finding(
             new.at / "kind",
-            f"{new.traits.title} does not count the pods that run now",
+            f"pods that run now are not counted by {new.traits.title}",
             label=f"it was `{old.kind}`",
             notes=(
                 *([f"they hold {joined(numbers)}, until they end"] if numbers else ()),

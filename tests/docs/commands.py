@@ -108,4 +108,4 @@ def problems(command: str, folder: Path) -> list[str]:
 def _is_written(application: str, folder: Path) -> bool:
     """Whether gpuplan has written the Application, or the ApplicationSet that makes it."""
     applications = (folder / "out/argocd").glob(f"*/**/application-{application}.yaml")
-    return any(applications) or application.startswith("gpu-namespace-")
+    return any(applications) or application.startswith(("gpu-namespace-", "gpu-workloads-"))

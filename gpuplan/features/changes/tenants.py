@@ -463,7 +463,9 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
     if (queue := _queue(step.after, new)) != _queue(step.before, old):
-        then = f"wait in queue `{queue}`: run it once that is there" if queue else "start: run it once its queue is gone"
+        then = (
+            f"wait in queue `{queue}`: run it once that is there" if queue else "start: run it once its queue is gone"
+        )
         delete = deletion(_maker(new))
         return f"while a pod is ready, Kueue refuses another queue; {delete} ends all pods at once, and new ones {then}"
     if not new.is_grouped:

@@ -82,7 +82,8 @@ class Immutable(Value):
 
     ``default`` is what the server makes of it where it is absent. ``where`` and ``unless`` are fields: only objects
     that have something at the one, and nothing at the other, keep this field. What ``may_go`` may be taken away or
-    added all the same, and an amount that ``may_grow`` may become greater. ``by`` is a webhook that refuses it, and when.
+    added all the same, and an amount that ``may_grow`` may become greater. ``by`` is what refuses it
+    beside the API server, and when.
     """
 
     field: str

@@ -139,19 +139,19 @@ def running_pods_not_counted(step: Step) -> Iterator[Finding]:
     beside it, the units of a guarantee may be taken, and nothing evicts who has them. What is admitted meanwhile and
     finds no room stays `Pending`.
 
-    Kueue counts what its webhook has seen (`Default` in `pkg/controller/jobs/pod/pod_webhook.go` there), also with
-    `manageJobsWithoutQueueName`. KAI-Scheduler makes PodGroups of pods that name it as `schedulerName`
-    (`pkg/podgrouper/pod_controller.go`), and counts these; the rest it takes from the pool as a whole
-    (`getNodeResources` in `pkg/scheduler/plugins/proportion/proportion.go`). Run:ai 3.0 schedules by KAI-Scheduler.
+    Kueue counts what its webhook has seen (`Default` in `pkg/controller/jobs/pod/pod_webhook.go` there). KAI-Scheduler
+    makes PodGroups of pods that name it as `schedulerName` (`pkg/podgrouper/pod_controller.go`), and counts these; the
+    rest it takes from the pool as a whole (`getNodeResources` in `pkg/scheduler/plugins/proportion/proportion.go`).
+    Run:ai 3.0 schedules by KAI-Scheduler.
 
-    Kueue refuses to change a Deployment, or another kind that it knows, while a pod of it is ready: its webhook adds
-    the queue to whatever is applied in such a namespace, and refuses it then, whoever applies it and whatever it is
-    that changes. So what teams have deployed themselves has to be started anew, too.
+    Teams must start anew, too, what they have deployed themselves. Kueue puts each Deployment and LeaderWorkerSet that
+    somebody changes into the queue `default`, and refuses that while a pod of it is ready: so it refuses every change.
+    It refuses a queue for a Job that is not suspended.
 
     ## Instead
-    Let what runs end, or start it anew once the queues are there, as [move to
-    Kueue](../how-to/move-to-kueue.md) says. Pods that are listed with `--pods` are counted; else those
-    that the workloads may have. Where none runs there is no finding.
+    Let what runs end, or start it anew once the queues are there, as [move to Kueue](../how-to/move-to-kueue.md)
+    says. Pods that are listed with `--pods` are counted; else those that the workloads may have. Where none runs there
+    is no finding.
     """
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
     if old.traits is new.traits or not new.traits.counts_tenants:
@@ -252,9 +252,7 @@ def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
             yield new, quota, has.get(key) or quota._replace(at=new.at / "quotas", guaranteed=0, limit=0, caps=caps)
 
 
-def _used(
-    step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None, plan: Plan | None = None
-) -> Amount:
+def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None, plan: Plan | None = None) -> Amount:
     """Return the units that pods hold now, or without a list of pods those that a plan's workloads may hold at most.
 
     It is the later plan, if none is named.

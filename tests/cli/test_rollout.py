@@ -90,6 +90,8 @@ def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
         "  `research` 16\n"
         "instead: lower these guarantees by 16 first, or move them to another pool: in the end the pool has no "
         "`shared`, but `1g.10gb`\n"
+        "or all nodes at once, in a window that the teams agree to: write the new `sharing` into the pool, run "
+        "`gpuplan retain --write`, and drain the nodes before the sync\n"
     )
     body = json.loads(run(*PLANNED, "--output-format", "json", cwd=root).out)
     jsonschema.validate(body, schema("rollout"))

@@ -19,13 +19,12 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.documents import Document, Layer, find_folders, read_text
+from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.documents.listed import find_objects, is_list_of_objects
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.pipeline import Report, validate, writing
-from gpuplan.compiler.pipeline.editing import with_fields
 from gpuplan.compiler.pipeline.judging import judge_plan
-from gpuplan.compiler.pipeline.loading import OVERLAYS, load
+from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
 from gpuplan.compiler.planning.node_pattern_syntax import LONGEST_NAME
 from gpuplan.compiler.planning.node_patterns import find_pattern
@@ -54,6 +53,18 @@ from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
 from gpuplan.features.changes import retaining
+from gpuplan.features.changes.edits import (
+    PARTS,
+    Action,
+    Edit,
+    changed,
+    document_of,
+    layer_of,
+    parts_of,
+    patch_of,
+    settled,
+    snippet,
+)
 from gpuplan.features.changes.evidence import named_by
 from gpuplan.features.changes.revisions import find_revision, is_in_git, read_revision
 
@@ -376,33 +387,6 @@ class Wish(NamedTuple):
     goes_on: bool = False
 
 
-class Action(StrEnum):
-    """The action on a file."""
-
-    WRITE = "write"
-    """It has this text and no other."""
-    REMOVE = "remove"
-    """It goes."""
-    CHANGE = "change"
-    """It has more than this; this part of it becomes the text."""
-
-
-class Edit(NamedTuple):
-    """The edit of a file for a step. ``path`` is relative to the repository's root.
-
-    With a change, ``whole`` is what the file says after it. It is None where only a person can make the change.
-    """
-
-    path: str
-    action: Action
-    text: str
-    whole: str | None = None
-
-    @property
-    def is_by_hand(self) -> bool:
-        return self.action is Action.CHANGE and self.whole is None
-
-
 class LeftOver(NamedTuple):
     """A quota or a workload on a unit that the pool does not have any more in the end."""
 
@@ -519,7 +503,9 @@ def _limit(pool: Pool, wish: Wish) -> int:
 
 def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]:
     """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
-    names = sorted({*pool.nodes.names} if listed is None else set(_of_pool(pool, listed)), key=_natural)
+    names = sorted(
+        {*pool.nodes.names} if listed is None else {name for name, _ in _of_pool(pool, listed)}, key=_natural
+    )
     if not names and listed is None:
         raise GpuplanError(
             f"pool `{pool.name}` does not say which nodes it has",
@@ -540,7 +526,7 @@ def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]
     return tuple(names)
 
 
-def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
+def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
     """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
     pattern = find_pattern(pool.nodes.name_pattern)
     for name, labels in _listed(listed):
@@ -554,7 +540,7 @@ def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
             if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):  # most likely a line of a table
                 shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
                 raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
-            yield name
+            yield name, labels
 
 
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
@@ -576,14 +562,15 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 # --- The target --------------------------------------------------------------------------------------------------
 
+_PLAIN: Final[Mapping[str, type[Exclusive | Fraction]]] = {"exclusive": Exclusive, "fraction": Fraction}
 _COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
 
 
 def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
     """The sharing that a word, or the name of a layout, stands for; options that are not wanted stay as they are."""
     at, now = pool.at / "sharing", pool.sharing
-    if name == "exclusive":
-        return Exclusive(at)
+    if name in _PLAIN:
+        return _PLAIN[name](at)
     if counted := _COUNTED.fullmatch(name):
         replicas = int(counted[2])
         if counted[1] == "mps":
@@ -627,7 +614,7 @@ def _meant(text: str, layouts: Sequence[str]) -> str:
     replicas = next((word for word in words if word.isdecimal()), "")
     if kind:
         return f"{kind}={replicas or 4}"
-    return next((word for word in words if word in (*layouts, "exclusive")), "")
+    return next((word for word in words if word in (*layouts, *_PLAIN)), "")
 
 
 _INSTANCES: Final = regex(r"(?:([1-9]) ?x ?)?([0-9]+g\.[0-9]+gb(?:[+-][a-z.]+)*)(?:[ :=x*]+([1-9])(?![0-9g]))?")
@@ -701,7 +688,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int |
     people read what the pool is.
     """
     own = overlay_path(plan.cluster.name, pool.name)
-    layer = _layer(plan, pool)
+    layer = layer_of(plan, pool)
     theirs = layer if layer is not None and layer.file.path != own else None
     # Whether a person wrote what the rollout retains beside the pool, as an earlier gpuplan said.
     retained_in = {item.at.locate().file.path for item in plan.retained if _is_of_rollout(plan, pool, item)}
@@ -711,7 +698,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int |
         state = step.state
         wanted = {"sharing": _spelt(pool, state.sharing)}
         key = {"devicePluginConfig": state.key} if state.key else {}
-        if names := {**section(_document(pool).data["spec"], "names"), **key}:
+        if names := {**section(document_of(pool).data["spec"], "names"), **key}:
             wanted["names"] = names
         if state.rollout is not None:
             wanted["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
@@ -719,14 +706,14 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int |
         if is_by_hand:
             place = own if theirs is None else theirs.file.path
             beside = "".join(f"---\n{to_yaml(document)}" for document in kept)
-            yield (Edit(place, Action.CHANGE, _snippet(pool, layer, _patch(pool, layer, wanted)) + beside),)
+            yield (Edit(place, Action.CHANGE, snippet(pool, layer, patch_of(pool, layer, wanted)) + beside),)
             continue
         edits = list[Edit]()
         if theirs is not None:
-            edits += _changed(pool, theirs, wanted)
+            edits += changed(pool, theirs, wanted)
         elif state.rollout is None:
-            edits += _settled(root, plan, pool, wanted)
-        elif patch := _patch(pool, layer, wanted):
+            edits += settled(root, plan, pool, wanted)
+        elif patch := patch_of(pool, layer, wanted):
             kept.insert(0, writing.document("Pool", pool.name, patch))
         if kept:
             which = "A step" if done is None else f"Step {number} of {done + len(outcome.steps)}"
@@ -738,74 +725,6 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int |
         yield tuple(edits)
 
 
-def _patch(pool: Pool, layer: Layer | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a layer has to say so that the pool is as wanted: all of it where that defines the pool."""
-    base = _document(pool).layers[0]
-    return writing.merge_patch({} if layer is base else _parts(base.data), wanted)
-
-
-def _changed(pool: Pool, layer: Layer, wanted: Mapping[str, Any]) -> Iterator[Edit]:
-    """Yield the edit that makes a layer say this, if it does not."""
-    patch = _patch(pool, layer, wanted)
-    if patch != _parts(layer.data):
-        fields: dict[tuple[str | int, ...], Any] = {("spec", key): patch.get(key) for key in _PARTS}
-        document = _document(pool)
-        whole = with_fields(document, document.layers.index(layer), fields)
-        yield Edit(layer.file.path, Action.CHANGE, _snippet(pool, layer, patch), whole)
-
-
-def _snippet(pool: Pool, layer: Layer | None, patch: Mapping[str, Any]) -> str:
-    gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
-    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
-    return to_yaml(writing.document("Pool", pool.name, patch)) + notes
-
-
-def _settled(root: Path, plan: Plan, pool: Pool, wanted: Mapping[str, Any]) -> Iterator[Edit]:
-    """Yield the edit of the policy that people read: of what defines the pool, or, where other clusters have that, too,
-    of the overlay."""
-    defining = _document(pool).layers[0]
-    if _is_of_one_cluster(root, plan, pool):
-        yield from _changed(pool, defining, wanted)
-        return
-    path = f"{OVERLAYS}/{plan.cluster.name}/pools.yaml"
-    if not (patch := _patch(pool, None, wanted)):
-        return
-    text = to_yaml(writing.document("Pool", pool.name, patch))
-    if (before := writing.read(root, path)) is None:
-        yield Edit(path, Action.WRITE, text)
-    else:
-        yield Edit(path, Action.CHANGE, text, f"{before.decode().rstrip()}\n---\n{text}")
-
-
-def _is_of_one_cluster(root: Path, plan: Plan, pool: Pool) -> bool:
-    if find_folders(root, OVERLAYS) == (plan.cluster.name,):
-        return True
-    defining = _document(pool).layers[0]
-    having = [name for name, documents in load(root).documents.items() if any(defining in d.layers for d in documents)]
-    return having == [plan.cluster.name]
-
-
-def _layer(plan: Plan, pool: Pool) -> Layer | None:
-    """Return the layer of the cluster's own overlay for the pool, or None."""
-    layer = _document(pool).layers[-1]
-    return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
-
-
-def _document(pool: Pool) -> Document:
-    if not isinstance(pool.at.source, Document):
-        raise TypeError(pool.at.source)
-    return pool.at.source
-
-
-_PARTS: Final = ("sharing", "rollout", "names")
-"""The fields of a pool that a rollout changes."""
-
-
-def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
-    spec = data.get("spec") or {}
-    return {key: spec[key] for key in _PARTS if key in spec}
-
-
 def _written_by_hand(path: Path, pool: Pool) -> bool:
     """Whether the file says more than steps of a rollout do."""
     if not os.path.lexists(path):
@@ -815,7 +734,7 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
         if not isinstance(spec, dict):
             return True
         key = section(spec, "devicePluginConfig").get("key")
-        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(_PARTS)
+        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(PARTS)
         is_kept = document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
         if not (is_step or is_kept):
             return True
@@ -827,7 +746,7 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
 
 def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
     """A way of sharing as the policy has it, if it has it, otherwise as short as can be."""
-    spec = _document(pool).data["spec"]
+    spec = document_of(pool).data["spec"]
     if sharing is pool.sharing:
         return dict(spec["sharing"])
     if pool.rollout and sharing is pool.rollout.moved.sharing:
@@ -868,7 +787,7 @@ def _named_by(retained: Retained) -> Left | None:
 
 def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
     """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
-    file, layer = retained.at.locate().file.path, _layer(plan, pool)
+    file, layer = retained.at.locate().file.path, layer_of(plan, pool)
     is_its_key = isinstance(retained.what, RetainedDevicePluginConfig) and has_own(pool, retained.what.spec.key)
     is_beside = layer is not None and file == layer.file.path and is_its_key
     return file == overlay_path(plan.cluster.name, pool.name) or is_beside
@@ -919,7 +838,7 @@ def _late(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
     if pool.rollout is None:
         return
     moved, home = pool.rollout.moved.labels, pool.parts[0].labels
-    for name, labels in _listed(listed):
+    for name, labels in _of_pool(pool, listed):
         if labels is None:
             continue
         is_moved = name in pool.rollout.nodes
@@ -968,10 +887,4 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
     """Return what steps have written so far: parts of the pool, and the retained names."""
     kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _named_by(item))}
-    return _parts(_document(pool).data), kept
-
-
-def write(root: Path, edits: Sequence[Edit]) -> None:
-    """Make the edits of a step: all of them or none."""
-    texts = {edit.path: edit.text if edit.action is Action.WRITE else edit.whole for edit in edits}
-    writing.write_all(root, texts)
+    return parts_of(document_of(pool).data), kept

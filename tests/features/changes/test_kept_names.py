@@ -10,8 +10,9 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.changes.edits import write
 from gpuplan.features.changes.retaining import keepers, leftovers
-from gpuplan.features.changes.rollouts import Wish, propose, write
+from gpuplan.features.changes.rollouts import Wish, propose
 from gpuplan.features.changes.states import ClusterState, compare
 from tests.plans import CLUSTER, a_plan
 

@@ -12,8 +12,9 @@ import pytest
 from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.compiler.pipeline import build, validate
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool
+from gpuplan.features.changes.edits import write
 from gpuplan.features.changes.retaining import keepers, leftovers
-from gpuplan.features.changes.rollouts import Wish, propose, write
+from gpuplan.features.changes.rollouts import Wish, propose
 from tests.features.changes.test_rollouts import PATTERN, SHARED, a_platform
 
 OVERLAY = "overlays/prod/rollout-a100-shared.yaml"

@@ -19,18 +19,8 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import build, validate
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.changes.comparing import Side, SideKind, choose_sides, compare_sides
-from gpuplan.features.changes.rollouts import (
-    Action,
-    Edit,
-    Proposal,
-    Refusal,
-    RolloutPlan,
-    StepKind,
-    Wish,
-    find_uncommitted,
-    propose,
-    write,
-)
+from gpuplan.features.changes.edits import Action, Edit, write
+from gpuplan.features.changes.rollouts import Proposal, Refusal, RolloutPlan, StepKind, Wish, find_uncommitted, propose
 from gpuplan.features.changes.views.rollout import rollout_as_data, shown_rollout
 from gpuplan.terminal.text import PLAIN
 

@@ -13,6 +13,7 @@ from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import rollouts
+from gpuplan.features.changes.edits import Action, Edit
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.markdown import escape, fenced, markdown_table
@@ -148,6 +149,10 @@ def _reasons(refusal: rollouts.Refusal) -> Iterator[str]:
         )
         yield f"  {total_text(shortage.holders)}"
         yield f"instead: {_instead(refusal, shortage)}"
+    yield (
+        "or all nodes at once, in a window that the teams agree to: write the new `sharing` into the pool, run "
+        "`gpuplan retain --write`, and drain the nodes before the sync"
+    )
 
 
 def _instead(refusal: rollouts.Refusal, shortage: rollouts.Shortage) -> str:
@@ -184,9 +189,7 @@ def _capacity_rows(proposal: rollouts.Proposal) -> Iterator[tuple[str, ...]]:
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
-def _blocks(
-    proposal: rollouts.Proposal, step: rollouts.RolloutStep, edits: Sequence[rollouts.Edit]
-) -> Iterator[_Block]:
+def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edits: Sequence[Edit]) -> Iterator[_Block]:
     """Yield the instructions of a step, in order.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
@@ -204,7 +207,7 @@ def _blocks(
     if applies_itself:
         yield from empty
     for edit in edits:
-        verb = {rollouts.Action.WRITE: "write", rollouts.Action.CHANGE: "change in"}.get(edit.action, "remove")
+        verb = {Action.WRITE: "write", Action.CHANGE: "change in"}.get(edit.action, "remove")
         yield _Block(f"{verb} {edit.path}", edit.text, is_written=True)
     yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
     if any(sync.applier for sync in syncs):

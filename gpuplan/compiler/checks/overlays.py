@@ -27,8 +27,8 @@ def list_replaced(plan: Plan) -> Iterator[Finding]:
     """A list in an overlay drops entries of the base's list, and repeats none.
 
     ## Why
-    The maps of an overlay merge with those of the base, but its lists replace the base's, as RFC 7386 says. Entries that
-    were only to be added or changed then take away all others, such as the other quotas of a tenant. An overlay that
+    The maps of an overlay merge with those of the base, but its lists replace the base's, as RFC 7386 says. Entries
+    that were only to be added or changed then take away all others, such as the other quotas of a tenant. An overlay that
     repeats an entry as it is has meant that, and so has an empty list.
 
     ## Instead

@@ -19,6 +19,7 @@ from gpuplan.compiler.policy.data.values import (
     KINDS_OF_POLICIES,
     LIMITS,
     NO_NUMBER,
+    NOT_SUPPORTED,
     TEXT_REMEDIES,
     TYPE_NAMES,
     UNLIMITED,
@@ -28,6 +29,7 @@ from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.foreign import help_on_file
 from gpuplan.compiler.policy.homes import (
     Home,
+    as_written,
     find_home,
     goes_along,
     in_code,
@@ -47,6 +49,7 @@ from gpuplan.compiler.policy.shapes import (
     as_line,
     as_meant,
     example_of,
+    flaws,
     mapping,
     mend,
     path_of,
@@ -373,7 +376,9 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     if secret := {name: _OF_SECRET for name, part in variables.items() if is_credential(name, str(part))}:
         line = as_line({**variables, **secret})
         return f"write `env: {line}` with the Secret that has the value, which is not shown here"
-    line = "" if meant is None else as_line(meant)
+    line = (
+        "" if meant is None else as_line({**meant, **_removed(at, meant, model)} if isinstance(meant, dict) else meant)
+    )
     if not line:
         return ""
     if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
@@ -382,6 +387,16 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
     return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
+
+
+def _removed(at: Origin, meant: Mapping[str, object], model: type[BaseModel]) -> dict[str, None]:
+    """Return what an overlay has to remove of the base's mapping, of which one field alone may stand."""
+    document = document_of(at)
+    said = mapping(value_at(document.layers[0].data, at.path)) if document and document.layers[1:] else {}
+    others = {name: part for name, part in said.items() if name not in meant}
+    return {
+        name: None for name in others if flaws(model, at.path, {name: others[name], **meant}).get(()) == "exactly_one"
+    }
 
 
 _OF_SECRET: Final = {"secretKeyRef": {"name": Absent(), "key": Absent()}}
@@ -411,13 +426,6 @@ def _type_help(kind: str, value: object) -> str:
     return f"write {EXPECTED_TYPES[kind]}"
 
 
-def as_written(at: Origin) -> str:
-    """Return the text of a value in its file, as far as it is on one line."""
-    location = at.locate()
-    (line, start), (last, end) = location.span
-    return location.file.lines[line - 1][start - 1 : end - 1 if last == line else None]
-
-
 def _type_name(value: object) -> str:
     return TYPE_NAMES.get(type(value), "a mapping")
 
@@ -437,6 +445,8 @@ def _value_not_allowed(
         )
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
+        if advice := NOT_SUPPORTED.get((str(*at.path[-2:-1]), str(value).lower())):
+            return Finding(at, f"`{at}` cannot be {shown}", label="not supported", help=advice)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
         close = begun[0] if len(begun) == 1 else closest(str(value), allowed)
         return Finding(

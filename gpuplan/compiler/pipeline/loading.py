@@ -378,12 +378,26 @@ def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
             else ()
         )
         if documents:
-            help_ = f"move it to {DEFAULT_BASES[0]}/ for all clusters, or to {OVERLAYS}/<cluster>/ for one"
+            help_ = _home_of(tree, path, documents)
             yield CLUSTER_DOCUMENT.report(
                 Finding(documents[0].origin, f"{path} is in no cluster's folder, and not read", help=help_)
             )
 
 
+def _home_of(tree: FileTree, path: str, documents: Sequence[Document]) -> str:
+    """Return where to move a file beside the clusters' folders: to the folder of its Cluster, or of that of its name."""
+    stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
+    if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
+        folder = f"{OVERLAYS}/{cluster}"
+        if tree.target(f"{folder}/cluster.yaml").kind is Kind.FILE:
+            return f"delete it: {folder}/cluster.yaml is the Cluster `{cluster}`"
+        return f"type `mkdir -p {folder} && mv {path} {folder}/cluster.yaml`"
+    clusters = find_folders(tree, OVERLAYS)
+    folders = [f"{OVERLAYS}/{name}/" for name in ([stem] if stem in clusters else clusters)]
+    return f"move it to {listing(folders, _FEW, 'or')} for one cluster, or to `{DEFAULT_BASES[0]}/` for all"
+
+
+_FEW: Final = 8
 _FOLDERS: Final = frozenset(
     ("clusters", "gpuplan", "layouts", "policies", "policy", "pools", "priority-classes", "tenants", "workloads")
 )

@@ -57,7 +57,7 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
         better = _respell(naming, text)
         referring = [_place(other, name.path) for other, name in _names(plan, Reference) if name[:2] == (naming, text)]
         signs = "digits, `-` and `.`" if naming.is_subdomain else "digits and `-`"
-        each = f", here and at each of the {len(referring)} places that refer to it" if referring else ""
+        each = ", here and at each place that refers to it" if referring else ""
         yield Finding(
             _place(part, path),
             f"{naming.what} name `{text}` is not a {naming.form}" if text else f"{naming.what} name is empty",

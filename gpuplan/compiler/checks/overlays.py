@@ -28,8 +28,8 @@ def list_replaced(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     The maps of an overlay merge with those of the base, but its lists replace the base's, as RFC 7386 says. Entries
-    that were only to be added or changed then take away all others, such as the other quotas of a tenant. An overlay that
-    repeats an entry as it is has meant that, and so has an empty list.
+    that were only to be added or changed then take away all others, such as the other quotas of a tenant. An overlay
+    that repeats an entry as it is has meant that, and so has an empty list.
 
     ## Instead
     Repeat the entries that are to stay. Where the list is meant to be shorter, ignore this rule there.
@@ -85,7 +85,8 @@ def _dropped(plan: Plan, part: Pool | Tenant | Workload) -> Iterator[_Lost]:
         said, new = (layer.find(("spec", field))[1] for layer in (base, overlay))
         if not isinstance(said, list) or not isinstance(new, list) or not new or any(item in new for item in said):
             continue
-        lost = [item for item in said if not any(_is_same(keys, item, other) for other in new) and _exists(plan, item)]
+        named = [item for item in said if not isinstance(item, dict) or any(key in item for key in keys)]
+        lost = [item for item in named if not any(_is_same(keys, item, other) for other in new) and _exists(plan, item)]
         if lost:
             yield _Lost(field, Document(base.data, (base,)), lost, len(said))
 

@@ -39,6 +39,7 @@ from gpuplan.compiler.documents import (
     read_manifests,
     removals,
 )
+from gpuplan.compiler.pipeline.completing import completed
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
 from gpuplan.compiler.pipeline.unread import UnreadFiles
 from gpuplan.compiler.planning import HandWork, resolve
@@ -250,7 +251,9 @@ class _Loader:
                 known = self.parsed[id(document)] = replace(known, policy=None)
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                self.unread_files.sent(item)
+                completed(
+                    self.unread_files.sent(item, documents), {id(each): each for each in (*bases, *documents)}.values()
+                )
                 for item in known.diagnostics
                 if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
@@ -278,8 +281,10 @@ class _Loader:
         if found[0].name not in (name, ""):
             at = found[0].origin / "metadata" / "name"
             message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
-            help_ = f"write `name: {name}`"
-            if has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
+            help_, home = f"write `name: {name}`", dirname(found[0].file.path)
+            if home == f"{folder}/{found[0].name}":
+                help_ = f"type `mv {home} {OVERLAYS}/`"
+            elif has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
                 help_ += f", and give a copy of `{found[0].name}` its own destination, or delete {folder}/"
             self._report_cluster(Finding(at, message, label="not the folder's name", help=help_))
         return found[0]
@@ -322,7 +327,7 @@ class _Loader:
         for document in documents:
             if document.kind == "Cluster" and document.is_whole:
                 at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
-                help_ = f"move it to overlays/{document.name}/"
+                help_ = f"move it to {OVERLAYS}/{document.name}/cluster.yaml"
                 self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
         return tuple(document for document in documents if document.kind != "Cluster")
 
@@ -385,7 +390,7 @@ def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
 
 
 def _home_of(tree: FileTree, path: str, documents: Sequence[Document]) -> str:
-    """Return where to move a file beside the clusters' folders: to the folder of its Cluster, or of that of its name."""
+    """Return where to move a file beside the clusters' folders: to that of its Cluster, or to that of its name."""
     stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
     if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
         folder = f"{OVERLAYS}/{cluster}"

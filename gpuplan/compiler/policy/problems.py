@@ -171,12 +171,13 @@ def _way_of(document: Document) -> str:
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
     if made_of := KINDS_OF_POLICIES.get(document.kind):
-        return f"write {made_of}, of which gpuplan makes one; other Kubernetes objects go to {by_hand}"
+        made = f"write {made_of.format(name=document.name)}, of which gpuplan makes one"
+        return made if document.data.get("apiVersion") == API_VERSION else f"{made}; or {rules.PLAIN_OBJECTS} {by_hand}"
     if not _is_imported(document):
-        return help_on_file(document) or f"plain Kubernetes objects go to {by_hand}"
+        return help_on_file(document) or f"{rules.PLAIN_OBJECTS} {by_hand}"
     path = f"../{document.file.path.rpartition('/')[2]}"
     run = f"`gpuplan import {path} -c <cluster> --merge`"
-    return f"move it to {by_hand}; or to {path}, and run {run} for policies that say it"
+    return f"move it to {path}, and run {run} for policies that say it; or {rules.PLAIN_OBJECTS} {by_hand}"
 
 
 def _is_imported(document: Document) -> bool:

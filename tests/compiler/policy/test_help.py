@@ -587,8 +587,10 @@ def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields:
             "Pool",
             WHOLE,
             "labels",
-            "write `nodeLabels: {example.com/cost: ml}` below `spec`, in place of `labels`, "
-            "with your own domain for `example.com`",
+            (
+                "write `nodeLabels: {example.com/cost: ml}` below `spec`, in place of `labels`, "
+                "with your own domain for `example.com`"
+            ),
         ),
         (
             "Workload",

@@ -113,7 +113,7 @@ KINDS_OF_POLICIES: Mapping[str, str] = {
     "LimitRange": "the `containers` of a Tenant",
     "MigConfig": "a MigLayout",
     "MigProfile": "a MigLayout",
-    "Namespace": "the `namespaces` of a Tenant",
+    "Namespace": "`{name}` into the `namespaces` of a Tenant",
     "NodeGroup": "a Pool",
     "NodeGroupPolicy": "a Pool",
     "NodePool": "a Pool",

@@ -11,7 +11,7 @@ from gpuplan.compiler.base.plain import mapping, value_at, value_of
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.node_pools import find_names
-from gpuplan.compiler.policy.rules import UNKNOWN_FIELD
+from gpuplan.compiler.policy.rules import UNKNOWN_FIELD, WRONG_TYPE
 
 
 def completed(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
@@ -22,12 +22,16 @@ def completed(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnost
 def _with_node_names(diagnostic: Diagnostic) -> Diagnostic:
     """Return a finding whose help names `selector` with what to write if rules choose nodes, which see no labels."""
     finding, source = diagnostic.finding, diagnostic.finding.at.source
-    is_selector = diagnostic.rule is UNKNOWN_FIELD and _SELECTOR.search(finding.help)
-    if not is_selector or not isinstance(source, Document) or source.kind != "Pool":
+    found = _SELECTOR.search(finding.help) if diagnostic.rule in (UNKNOWN_FIELD, WRONG_TYPE) else None
+    if not found or not isinstance(source, Document) or source.kind != "Pool":
         return diagnostic
-    selector = mapping(value_at(source.data, finding.at.path))
-    names = find_names({key: str(value) for key, value in mapping(selector.get("matchLabels", selector)).items()})
-    by_name = f"`namePattern: {names.pattern}`" if names else "`namePattern:` with a regular expression for their names"
+    labels = mapping(value_at(source.data, finding.at.path)) or dict(_LABEL.findall(found[1] or ""))
+    names = find_names({key: str(value) for key, value in labels.items()})
+    by_name = (
+        f"`namePattern: {names.pattern}`"
+        if names
+        else "`namePattern:` with a regular expression for the names of these nodes"
+    )
     external = "if the Cluster has `nodeLabels: external`"
     help_ = (
         f"{finding.help} {external}, or {by_name} in its place, since Node Feature Discovery sees no labels of nodes"
@@ -35,7 +39,8 @@ def _with_node_names(diagnostic: Diagnostic) -> Diagnostic:
     return diagnostic.rule.report(replace(finding, help=help_))
 
 
-_SELECTOR = regex(r"`selector:|`spec\.nodes\.selector`")
+_SELECTOR = regex(r"`selector:(?: \{(.*)\})?`|as `selector`")
+_LABEL = regex(r"([\w./-]+): ([\w.-]+)")
 
 
 def _with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:

@@ -60,7 +60,9 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
     if profiles := _profiles_of(document.data, place):
         homes = _places(document, model, place, _paths_by_name(model)["instances"], profiles)
     else:
-        homes = [] if _parts_here(document, model, place) else _same_elsewhere(document, model, place)
+        same = _same_elsewhere(document, model, place)
+        exact = [home for home in same if home.path[-1] == name]
+        homes = exact or ([] if _parts_here(document, model, place) else same)
         if find_said(document.kind, name) and bare(str(homes[0].path[-1]) if homes else name) == bare(name):
             return None
     return homes[0] if len(homes) == 1 else None
@@ -579,6 +581,8 @@ def shown(path: Path) -> str:
 def _indented(document: Document, place: Path, meant: Home) -> str:
     """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
     home = _mapping_of(place, meant)
+    if home != meant.path and meant.path[-1] != place[-1]:
+        return ""
     if meant.value != value_at(document.data, place) or value_at(document.data, home) == {}:
         return ""
     is_right = home == place[:-2]

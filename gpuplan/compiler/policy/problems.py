@@ -56,7 +56,7 @@ from gpuplan.compiler.policy.shapes import (
     value_at,
 )
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
-from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
+from gpuplan.compiler.policy.turns import Turned, find_turned, lacks, turn, write_help
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -128,6 +128,32 @@ def describe(
     }
     items = tuple(item for place, item in found.items() if place not in missing or not _is_told(document, place, told))
     return items, frozenset(place for place in meant if isinstance(place[-1], str))
+
+
+def mended(
+    model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]
+) -> tuple[Any, set[Path]]:
+    """Return a document with the mappings and lists that other values were meant as, and the places still wrong.
+
+    What stands for one text or number is left wrong: its finding has the likeliest reading, which is not the only one.
+    """
+    rest = {*problems}
+    for place, problem in problems.items():
+        value = value_at(data, place) if problem["type"] in EXPECTED_TYPES else None
+        meant = None if value is None else as_meant(model, place, value)
+        if isinstance(meant, dict | list) and not lacks(meant):
+            data = _put(data, place, meant)
+            rest.discard(place)
+    return data, rest
+
+
+def _put(data: Any, place: Path, value: object) -> Any:  # noqa: ANN401 - plain YAML data
+    if not place:
+        return value
+    put = _put(data[place[0]], place[1:], value)
+    if isinstance(data, list):
+        return [put if index == place[0] else item for index, item in enumerate(data)]
+    return {**data, place[0]: put}
 
 
 def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:

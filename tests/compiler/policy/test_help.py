@@ -488,6 +488,7 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
             "write `nodes: {count: 4, gpusPerNode: 8}` in place of `nodes` and `gpusPerNode`",
         ),
         ("nodes:\n  count: 4\ngpusPerNode: 8", "indent `gpusPerNode`, and what is below it, by 2 more"),
+        ("count: 4\ngpusPerNode: 8", "write `nodes: {count: 4, gpusPerNode: 8}` in place of `count` and `gpusPerNode`"),
     ],
 )
 def test_nothing_is_indented_below_a_value_on_the_same_line(nodes: str, expected: str) -> None:

@@ -39,10 +39,10 @@ def list_replaced(plan: Plan) -> Iterator[Finding]:
             shown = [f"`{_in_flow(item)}`" for item in lost.items[:_SHOWN]]
             more = f", and the other {len(lost.items) - _SHOWN} there" if lost.items[_SHOWN:] else ""
             them = "it" if len(lost.items) == 1 else "them"
+            all_of = "the one entry" if lost.total == 1 else f"{len(lost.items)} of the {lost.total} entries"
             yield Finding(
                 (part.at / lost.field).key,
-                f"`{lost.field}` of {type(part).__name__.lower()} `{part.name}` loses "
-                f"{len(lost.items)} of the {lost.total} entries that the base has",
+                f"`{lost.field}` of {type(part).__name__.lower()} `{part.name}` loses {all_of} that the base has",
                 label="a list replaces the base's, and does not merge",
                 related=(Label((lost.base.origin / "spec" / lost.field).key, "what the base says"),),
                 help=f"to keep {them}, add {joined(shown)} to this list{more}; "
@@ -93,7 +93,7 @@ def _dropped(plan: Plan, part: Pool | Tenant | Workload) -> Iterator[_Lost]:
 
 @cache
 def _lists(spec: type[BaseModel]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the lists of a spec whose items have names, and the fields of an item that are its name."""
+    """Return the lists of a spec whose order says nothing, and the fields of an item that are its name."""
     found = []
     for name, field in spec.model_fields.items():
         keyed = find_mark(field, Keyed)

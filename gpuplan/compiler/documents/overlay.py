@@ -32,9 +32,12 @@ def merge(
     for key, patch in _unique(patches, diagnostics):
         if (astray := _astray(patch)) and key in documents:
             del documents[key]
+            said = f"{astray[-1]}: {value_of(patch.data, astray)}"
             finding = Finding(
                 at=(patch.origin._replace(path=astray)).key,
-                message="`$patch: delete` belongs into `metadata`",
+                message="`$patch: delete` belongs into `metadata`"
+                if said == "$patch: delete"
+                else f"`{said}` deletes no document",
                 label="deletes nothing here",
                 help=f"write `metadata: {{name: {patch.name}, $patch: delete}}`, and nothing below it",
             )
@@ -67,9 +70,17 @@ _DIRECTIVE = "$patch"
 
 
 def _astray(patch: Document) -> Path | None:
-    """Return where a patch says that it deletes its document, if that is beside `metadata` or in `spec`."""
-    places: tuple[Path, ...] = ((_DIRECTIVE,), ("spec", _DIRECTIVE))
-    return next((place for place in places if value_of(patch.data, place) == "delete"), None)
+    """Return where a patch says that it deletes its document, if it says so in a wrong place or in other words."""
+    right = ("metadata", _DIRECTIVE)
+    places = (*((*around, name) for around in ((), ("spec",), ("metadata",)) for name in (_DIRECTIVE, "patch")),)
+    said = ((place, value_of(patch.data, place)) for place in places)
+    return next(
+        (place for place, value in said if str(value).lower() in _DELETIONS and (place, value) != (right, "delete")),
+        None,
+    )
+
+
+_DELETIONS: Final = ("delete", "deleted", "drop", "remove", "removed")
 
 
 def removals(patches: Iterable[Document]) -> dict[tuple[str, str], Origin]:

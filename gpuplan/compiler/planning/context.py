@@ -118,8 +118,8 @@ class Context:
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
-        begun = [other for other in names if other.startswith(f"{name}-") and len(name) >= _SHORTEST]
-        return misspelling(name, names) or (begun[0] if len(begun) == 1 else None)
+        longer = [other for other in names if f"-{name}-" in f"-{other}-" and len(name) >= _SHORTEST]
+        return misspelling(name, names) or (longer[0] if len(longer) == 1 else None)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
@@ -135,7 +135,7 @@ class Context:
 
 
 _SHORTEST: Final = 4
-"""The letters of a name that is likely the beginning of another one."""
+"""The letters of a name that is likely a part of another one."""
 _FEW: Final = 4
 """The names that a help may list."""
 

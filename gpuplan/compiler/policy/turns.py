@@ -615,6 +615,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
     (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
     (Metadata, "namespace"): (("spec",), lambda value, _: {"namespaces": [value]}),  # of a Tenant
+    (Metadata, "namespace project"): (("spec",), lambda value, _: {"namespace": value}),  # of a Workload
     (Metadata, "labels"): (("spec",), lambda value, _: {"nodeLabels": _prefixed(value)}),
     (Metadata, "annotations labels"): (("spec",), lambda value, of: {"podPatch": {"metadata": {[*of][0]: value}}}),  # noqa: RUF015
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),

@@ -609,9 +609,18 @@ def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields:
             ),
         ),
         ("Pool", WHOLE, "namespace", "leave it out: documents of gpuplan are in no namespace"),
+        ("Tenant", "", "namespace", "leave it out: documents of gpuplan are in no namespace"),
+        ("Workload", SERVICE, "namespace", "write `namespace: gpu` below `spec`, in place of `namespace`"),
     ],
 )
 def test_metadata_has_a_name_alone(kind: str, fields: str, entry: str, expected: str) -> None:
     data = a_document(kind, fields)
     data["metadata"][entry] = {"cost": "ml"} if entry == "labels" else "gpu"
     assert [found.finding.help for found in read(data).diagnostics] == [expected]
+
+
+def test_the_namespace_of_a_tenant_that_has_none_is_its_namespaces() -> None:
+    data = a_document("Tenant", "")
+    data["metadata"]["namespace"], data["spec"] = "gpu", {}
+    (found,) = [found.finding.help for found in read(data).diagnostics]
+    assert found == "write `namespaces: [gpu]` below `spec`, in place of `namespace`"

@@ -60,8 +60,8 @@ def test_no_policy_is_made_of_defaults_for_what_a_document_is_about(kind: str, f
     [
         (
             "Pool",
-            f"{WHOLE}nodes: {{names: gpu-1, gpusPerNode: 8}}",
-            f"{WHOLE}nodes: {{names: [gpu-1], gpusPerNode: 8}}",
+            f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: gpu-1}}",
+            f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: [gpu-1]}}",
         ),
         ("Pool", f"{NODES}sharing: exclusive", f"{NODES}sharing: {{exclusive: {{}}}}"),
         ("Tenant", "namespaces: a, b", "namespaces: [a, b]"),

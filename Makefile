@@ -42,7 +42,7 @@ test-trace: $(BIN)/.dev ## Change every value of the example: something changes 
 	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/laws/tracing/test_traces.py tests/laws/acting
 
 test-orders: $(BIN)/.dev ## Judge 2,000 steps by chance in every order of syncs, and hold what diff and validate say of them
-	@GPUPLAN_TEST_ORDERS=1 $(BIN)/python -m pytest -n 0 -q tests/laws/orders
+	@GPUPLAN_TEST_ORDERS=1 $(BIN)/python -m pytest -n 0 -q tests/laws/orders tests/laws/steps
 
 test-gpu: $(BIN)/.dev ## Compare the NVIDIA GPUs of this machine with the catalog; changes no setting
 	@GPUPLAN_TEST_GPU=1 $(BIN)/python -m pytest -n 0 -q -rs tests/gpu

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from itertools import pairwise
 from pathlib import PurePath
 from shlex import join, quote
-from typing import Final, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar, cast
 
 import click
 
@@ -35,11 +36,12 @@ from gpuplan.terminal.data.habits import (
     WORDS,
     Cases,
 )
-from gpuplan.terminal.options import cluster_names
+from gpuplan.terminal.options import cluster_names, pool_names, tenant_names
 from gpuplan.terminal.things import find_kinds, model_with
 from gpuplan.terminal.verbs import TYPED
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _UNLIKELY = 0.8
 """The likeness below which a short verb is no misspelling of another one: `lint` is like `init`."""
@@ -52,8 +54,13 @@ _STEM = 4
 _CHOICE: Final = re.compile(r"'(?P<value>[^']*)' is not one of")
 _LONG: Final = re.compile(r"-[a-z][-a-z]+")
 """A long option with one dash, as Go's programs take it."""
+_SHARING: Final = re.compile(r"exclusive|(time-slicing|mps)=\d+")
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
+_SEVERAL: Final = re.compile(r"did you mean `[^`]+`(?:, `[^`]+`)* or `[^`]+`\?")
+_ABOVE: Final = re.compile("a platform is in `([^`]+)`")
+_REFUSED: Final = re.compile("`(--[a-z]+) ([^`]+)` is not ")
+_FETCH: Final = re.compile("(type `git fetch [^`]+`), then the same again(?:; or name (.+))?")
 _NAMED: Final = re.compile(r"`([^`]+)`")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)", re.DOTALL)
 _UNKNOWN: Final = re.compile(
@@ -65,11 +72,53 @@ _UNKNOWN: Final = re.compile(
 _DOCUMENTS: Final = {"pool": "Pool", "tenant": "Tenant", "cluster": "Cluster", "GPU model": "model"}
 
 
+def _filled(answer: str, context: click.Context) -> str:
+    """Return an answer with a line for each name that the platform has where it says NAME or POOL.
+
+    If there are many, the first line with such a hole is followed by the names.
+    """
+    told: set[str] = set()
+
+    def fill(code: re.Match[str]) -> str:
+        line = code[0].replace(" -c NAME", "") if _CHOSEN.search(code[0]) else code[0]
+        hole = _HOLE.search(line)
+        if hole is None or not (names := [*_HOLES[hole[1]](context)]):
+            return line
+        if len(names) > _FEW:
+            named = "" if hole[1] in told else f" ({hole[2]} is {listing(names, last='or')})"
+            told.add(hole[1])
+            return f"{line}{named}"
+        filled = (f"{line[: hole.start(2)]}{name}{line[hole.end(2) :]}".strip("`") for name in names)
+        return listing([*filled], None, last="or")
+
+    return _CODE.sub(fill, answer)
+
+
+_FEW: Final = 3
+_CODE: Final = re.compile("`gpuplan [^`]+`")
+_CHOSEN: Final = re.compile(" (?:-c|--cluster)[ =](?!NAME)")
+_HOLE: Final = re.compile("(-c|--pool|--tenant|rollout) (NAME|POOL)(?![^ `])")
+_HOLES: Final = {"-c": cluster_names, "--pool": pool_names, "--tenant": tenant_names, "rollout": pool_names}
+
+
+def _filling(answer: Callable[P, str]) -> Callable[P, str]:
+    """Make a function fill its answers with names of the platform that its context is about."""
+
+    @wraps(answer)
+    def fill(*given: P.args, **named: P.kwargs) -> str:
+        context = next(each for each in (*given, *named.values()) if isinstance(each, click.Context))
+        return _filled(answer(*given, **named), context)
+
+    return fill
+
+
+@_filling
 def answer_verb(typed: Sequence[str], context: click.Context, lines: Mapping[str, str]) -> str:
     """Return what to type instead of a verb that gpuplan does not have; ``lines`` describes the usual verbs."""
     verb = typed[0].lower()
     known = cast("click.Group", context.command).list_commands(context)
-    words = [word for before, word in pairwise(typed) if not word.startswith("-") and before not in ("-o", "--output")]
+    behind = [word for before, word in pairwise(typed) if not before.startswith("-") or before in _EVERYTHING]
+    words = [word for word in behind if not word.startswith("-")]
     first, *parts = re.split(r"[-_:.]", verb)
     following = words[0].lower() if words else ""
     if typed[0] in cluster_names(context):
@@ -101,9 +150,23 @@ def _carry_over(verb: str, words: Sequence[str], context: click.Context) -> str:
     if command is None or not words or not {"-h", "--help"}.isdisjoint(words):
         return ""
     names = _names_of(command)
-    kept: list[str] = []
-    for before, word in zip(("", *words), words, strict=False):
-        kept += [word] if before.startswith("-") else _option_for(word, names, context) or [word]
+    noun, _, name = words[0].partition("/")
+    kept, at = list[str](), 0
+    if option := next((each for each, kind in _VALUES.items() if kind == _find_row(KINDS, noun.lower())), ""):
+        following = "" if name or words[1:2] == [] or words[1].startswith("-") else words[1]
+        at = 2 if following else 1
+        kept = ["-c" if option == "--cluster" else option, name or following] if name or following else []
+        if option not in names or not (kept or words[1:]):
+            return ""
+    while at < len(words):
+        word, size = words[at], 1
+        if not word.startswith("-"):
+            kept += _option_for(word, names, context) or [word]
+        elif word not in _EVERYTHING or "-c" not in names:
+            _, foreign, value, size = _written(word.partition("=")[0], words[at:])
+            same = () if foreign in names else _same_as(foreign, value, command, context)
+            kept += same or words[at : at + size]
+        at += size
     with suppress(click.ClickException):
         taken = command.make_context(ours, [*kept, *options], parent=context)
         if "POOL" not in names or "Pool" in find_kinds(taken.params["pool"], context):
@@ -159,6 +222,12 @@ def _object_in(words: Sequence[str], context: click.Context) -> tuple[str, str]:
 
 def answer_usage(error: click.UsageError, context: click.Context, typed: Sequence[str]) -> click.UsageError:
     """Return the error with what to type instead; show the help if the command line asks for it, too."""
+    answer = _answer_usage(error, context, typed)
+    is_ours = type(answer) is click.UsageError  # others have a form of their own, and no line to type
+    return click.UsageError(_filled(answer.message, context), context) if is_ours else answer
+
+
+def _answer_usage(error: click.UsageError, context: click.Context, typed: Sequence[str]) -> click.UsageError:
     if not {"-h", "--help"}.isdisjoint(typed):
         click.echo(context.get_help())
         context.exit()
@@ -199,21 +268,64 @@ def _answer_number(parameter: click.Parameter | None, context: click.Context, ty
     return ""
 
 
+@_filling
 def answer_trouble(message: str, missing: str, hint: str, context: click.Context) -> str:
     """Return what to type instead of a name that a verb does not know, or of a ``missing`` file; else the hint."""
     if several := _answer_several(message, missing, context):
         return several
+    if folder := _ABOVE.match(hint):
+        return f"{folder[0]}: type `{_from_folder(folder[1], context)}`"
+    if fetch := _FETCH.fullmatch(hint):
+        others = _retyped_with(_NAMED.findall(fetch[2] or ""), message, context)
+        named = f"; or type {listing(others, None, last='or')}" if others else ""
+        return f"{fetch[1]}, then {listing(_retyped_with(_NAMED.findall(message)[:1], message, context))}{named}"
+    if option := _REFUSED.match(message):
+        return _with_values(option, hint, context)
+    if (names := _SEVERAL.fullmatch(hint)) and (lines := _retyped_with(_NAMED.findall(names[0]), message, context)):
+        return f"type {listing(lines, None, last='or')}"
     meant = _MEANT.fullmatch(hint)
     if meant is None:
         return _answer_unknown(message, missing, context) or hint
+    if not (lines := _retyped_with((meant[1],), message, context)):
+        return hint
+    is_cluster = message.startswith("no cluster")
+    other = _answer_unknown(message, missing, context) if is_cluster else ""
+    return f"{hint} Type {listing(lines)}{f'; {other}' if other else ''}"
+
+
+def _retyped_with(names: Iterable[str], message: str, context: click.Context) -> list[str]:
+    """Return the line that was typed with each of the names for the one that a message refuses; none if it is unclear.
+
+    A word may hold more than the name, such as a range of revisions.
+    """
     verb, typed = str(context.invoked_subcommand), context.meta.get(TYPED, ())
     wrong = re.compile(rf"(?<![\w-]){re.escape(next(iter(_NAMED.findall(message)), ' '))}(?![\w-])")
     if len([word for word in typed if wrong.search(word)]) != 1:
+        return []
+    shown = [name.replace("\\", r"\\") for name in names]
+    return [_retyped(context, verb, [wrong.sub(name, word) for word in typed]) for name in shown]
+
+
+def _with_values(refused: re.Match[str], hint: str, context: click.Context) -> str:
+    """Return a hint with the whole line for each value of an option that it names, for the one that is refused."""
+    verb, typed = str(context.invoked_subcommand), context.meta.get(TYPED, ())
+    at, option, value, size = _written(refused[1], typed)
+    if value != refused[2]:
         return hint
-    mended = [wrong.sub(lambda _: meant[1], word) for word in typed]
-    is_cluster = message.startswith("no cluster")
-    other = _answer_unknown(message, missing, context) if is_cluster else ""
-    return f"{hint} Type `{_retyped(context, verb, mended)}`{f'; {other}' if other else ''}"
+
+    def whole(code: re.Match[str]) -> str:
+        return f"`{_retyped(context, verb, [*typed[:at], option, code[1], *typed[at + size :]])}`"
+
+    return re.sub(rf"`{option} ([^`]+)`", whole, hint)
+
+
+def _from_folder(folder: str, context: click.Context) -> str:
+    """Return the line that was typed, for a platform in another folder than the one that was named or is here."""
+    typed = list(context.meta.get(TYPED, ()))
+    for name in ("-C", "--directory"):
+        at, _, _, size = _written(name, typed)
+        del typed[at : at + size]
+    return join(["gpuplan", *(() if folder == "." else ("-C", folder)), str(context.invoked_subcommand), *typed])
 
 
 def _answer_several(message: str, missing: str, context: click.Context) -> str:
@@ -298,13 +410,18 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         return "Type `gpuplan version`."
     if os.path.isdir(os.path.join(value, OVERLAYS)) and value:  # noqa: PTH112, PTH118 - as it is typed
         return f"Type `{join(['gpuplan', '-C', value, verb, *before, *behind])}`."
-    if value.rstrip("/") in (OVERLAYS, "policies"):
-        return f"`{command}` reads {value.rstrip('/')}/ by itself: type `{_retyped(root, verb, [*before, *behind])}`."
+    if (top := value.partition("/")[0]) in (OVERLAYS, "policies") and "-c" in names:
+        cluster = next((name for name in cluster_names(context) if value.startswith(f"{OVERLAYS}/{name}/")), "")
+        chosen = ("-c", cluster) if cluster else _option_for(value, names, context)
+        line = _retyped(root, verb, [*before, *chosen, *behind])
+        return f"`{command}` reads {top}/ by itself: type `{line}`."
     if verb and (same := _same_as(option, value, verbs[verb], context)):
         is_flag = len(same) == 1 or same == ("-o", option.lstrip("-"))
         kept = words[at + 1 :] if is_flag else behind
         return f"Type `{_retyped(root, verb, [*before, *same, *kept])}`."
     named = {"rest": rest, "bare": _retyped(root, verb, [*before, *behind]), "value": value}
+    argument = value or ("POOL" if option == "--pool" else "FILE")
+    named["placed"] = _retyped(root, verb, [*before, *(() if argument in before + behind else (argument,)), *behind])
     if answer := _answer_foreign(option, verbs.get(verb), named, context):
         return answer
     if near := _near_options(option, [name for name in names or _names_of(group) if name.startswith("--")]):
@@ -326,8 +443,6 @@ def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str,
         return answer
     if row := _find_row(OPTIONS, option):
         known = {"pool": value or "NAME", "rev": value or "REV", "tenant": _tenant_in(value, context) or "NAME"}
-        tenants = list(dict.fromkeys(tenant.name for plan in plans(context) for tenant in plan.tenants))
-        known["tenants"] = f"; there are {listing(tenants)}" if tenants else ""
         share = next(iter(_NUMBER.findall(value)), "")
         known["share"] = f"{float(share) * 100:g}%" if share and float(share) <= 1 else f"{share or 30}%"
         return _answer_case(row, names, command, **{**named, **known, "value": value or "NAME"})
@@ -367,14 +482,13 @@ def _same_as(option: str, value: str, command: click.Command, context: click.Con
         if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
             return (name,)
         kind = _VALUES.get(name)
-        is_new = (name == "--cluster" and command.name == "init") or (
-            name == "--to" and re.fullmatch(r"exclusive|(time-slicing|mps)=\d+", value)
-        )
+        is_new = (name == "--cluster" and command.name == "init") or (name == "--to" and _SHARING.fullmatch(value))
         if value and (kind is None or is_new or kind in find_kinds(value, context)):
             return name, value
     return ()
 
 
+_EVERYTHING: Final = ("-A", "--all", "--all-namespaces", "--all-clusters")
 _VALUES: Final = {"--cluster": "Cluster", "--tenant": "Tenant", "--pool": "Pool", "--to": "MigLayout"}
 """The options whose values are names in the platform, with their kinds."""
 
@@ -410,6 +524,9 @@ def _retyped(context: click.Context, verb: str, words: Sequence[str]) -> str:
     """Return a command line with a verb, and with the folder that was named before the verb."""
     folder = str(context.find_root().ensure_object(dict).get("directory", ""))
     is_named = not folder or folder in words
+    command = cast("click.Group", context.find_root().command).get_command(context.find_root(), verb) if verb else None
+    if command and not any(isinstance(each, click.Argument) for each in command.params):
+        words = _placed(words, _names_of(command), context)
     return join(["gpuplan", *(() if is_named else ("-C", folder)), *filter(None, [verb]), *words])
 
 
@@ -527,10 +644,10 @@ def _answer_word(extra: str, context: click.Context, typed: Sequence[str]) -> st
     phrase = next((answer for each in words if (answer := PHRASES.get(f"{verb} {each.lower()}"))), "")
     if phrase:
         return phrase
+    if line := _answer_order(typed, names, context):
+        return f"Type `{line}`."
     if verb == "diff" and len(words) > 1:
         return f"Type `gpuplan diff {words[0]}..{word}`."
-    if answer := _selecting(extra.split(), names, context):
-        return answer
     if "POOL" in names and all("Pool" in find_kinds(each, context) for each in (words[0], word)):
         lines = [join(["gpuplan", verb, *(each for each in typed if each != other)]) for other in (word, words[0])]
         return f"One at a time: type {listing(lines, None)}."
@@ -546,10 +663,28 @@ def _answer_word(extra: str, context: click.Context, typed: Sequence[str]) -> st
     return _answer_case(WORDS, names, context.command_path)
 
 
-def _selecting(words: Sequence[str], names: frozenset[str], context: click.Context) -> str:
-    """Return the options that select what words name; empty if a word names no cluster, pool or tenant."""
-    found = [_option_for(word, names, context) for word in words]
-    return f"Type `{context.command_path} {join(part for each in found for part in each)}`." if all(found) else ""
+def _answer_order(typed: Sequence[str], names: frozenset[str], context: click.Context) -> str:
+    """Return the line with each word behind the option that takes it; empty if more arguments are left than one."""
+    placed = _placed(typed, names, context)
+    left = [word for before, word in pairwise(("", *placed)) if not word.startswith("-") and not before.startswith("-")]
+    known = [
+        word for word in left if "[REV..REV]" in names or ("POOL" in names and "Pool" in find_kinds(word, context))
+    ]
+    is_clear = len(left) == len(known) <= 1 and placed != list(typed)
+    if is_clear and "[REV..REV]" in names and left and ".." not in left[0]:
+        placed.insert(placed.index(left[0]), "--against")
+    return _retyped(context, str(context.info_name), placed) if is_clear else ""
+
+
+def _placed(typed: Sequence[str], names: frozenset[str], context: click.Context) -> list[str]:
+    """Return words with the option before each that names a cluster, a pool, a tenant or a sharing."""
+    placed: list[str] = []
+    for before, word in pairwise(("", *typed)):
+        is_value = word.startswith("-") or (before.startswith("-") and "=" not in before)
+        is_sharing = "--to" in names and (_SHARING.fullmatch(word) or "MigLayout" in find_kinds(word, context))
+        option = () if is_value else ("--to", word) if is_sharing else _option_for(word, names, context)
+        placed += option or (word,)
+    return placed
 
 
 def _option_for(word: str, names: frozenset[str], context: click.Context) -> tuple[str, ...]:

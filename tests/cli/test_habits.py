@@ -100,13 +100,28 @@ def test_the_verbs_of_common_programs_are_known() -> None:
         ("plan", "gpuplan diff"),
         ("lint", "gpuplan validate"),
         ("sync", "gpuplan build"),
-        ("template", "gpuplan build -c NAME --stdout"),
+        ("template", "gpuplan build -c dev --stdout"),
         ("get", "gpuplan show"),
         ("new", "gpuplan init DIR"),
     ],
 )
-def test_the_first_command_of_an_answer_does_what_the_verb_does(verb: str, command: str) -> None:
-    assert re.findall(r"`(gpuplan[^`]*)`", run(verb).err)[0] == command
+def test_the_first_command_of_an_answer_does_what_the_verb_does(verb: str, command: str, tmp_path: Path) -> None:
+    assert re.findall(r"`(gpuplan[^`]*)`", run(verb, cwd=a_platform(tmp_path)).err)[0] == command
+
+
+@pytest.mark.parametrize(
+    ("clusters", "answer"),
+    [
+        (("dev", "prod"), "`gpuplan build -c dev --stdout` or `gpuplan build -c prod --stdout` prints"),
+        (
+            ("a", "b", "c"),
+            "`gpuplan build -c a --stdout`, `gpuplan build -c b --stdout` or `gpuplan build -c c --stdout`",
+        ),
+        (("a", "b", "c", "d"), "`gpuplan build -c NAME --stdout` (NAME is `a`, `b`, `c` or `d`) prints"),
+    ],
+)
+def test_a_line_is_given_for_each_of_few_clusters(clusters: tuple[str, ...], answer: str, tmp_path: Path) -> None:
+    assert answer in run("build", "-o", "yaml", cwd=a_platform(tmp_path, *clusters)).err
 
 
 @pytest.mark.parametrize("verb", ["apply", "sync", "deploy"])
@@ -170,14 +185,18 @@ def test_the_name_of_another_program_is_passed_over(program: str, tmp_path: Path
         ("delete pool research", "`gpuplan trace Pool/research` names the file"),
         ("edit Tenant/research", "`gpuplan trace Tenant/research` names the file"),
         ("create tenant serving", "`gpuplan explain Tenant` lists the fields"),
-        ("get pools", "`gpuplan show --pool NAME`"),
-        ("get pools -o yaml", "`gpuplan show --pool NAME`"),
-        ("describe pool research -o yaml", "Type `gpuplan show --pool research`."),
+        ("get pools", "`gpuplan show --pool research` selects a pool"),
+        ("get pools -o yaml", "Type `gpuplan show -o yaml`."),
+        ("describe pool research -o yaml", "Type `gpuplan show --pool research -o yaml`."),
+        ("get pool/research -o wide", "Type `gpuplan show --pool research -o wide`."),
+        ("get tenants -c dev -o json", "Type `gpuplan show -c dev -o json`."),
+        ("get pools -n research -A -o yaml", "Type `gpuplan show --tenant research -o yaml`."),
+        ("get -n research pools", "`gpuplan show --pool research` selects a pool"),
         ("get rules", "Type `gpuplan rules`."),
         ("list gpus", "`gpuplan explain gpus`"),
         ("list-gpus", "`gpuplan explain gpus`"),
-        ("pools:list", "`gpuplan show --pool NAME`"),
-        ("show-pools", "`gpuplan show --pool NAME`"),
+        ("pools:list", "`gpuplan show --pool research`"),
+        ("show-pools", "`gpuplan show --pool research`"),
         ("state list", "`gpuplan drift FILE`"),
         ("top nodes", "`gpuplan pack --queries`"),
         ("cordon gpu-1", "type `kubectl cordon NODE`. `gpuplan show --away NODE`"),
@@ -192,7 +211,7 @@ def test_the_name_of_another_program_is_passed_over(program: str, tmp_path: Path
         ("research", "`gpuplan show --pool research`"),
         ("dev", "`gpuplan show -c dev`"),
         ("GPU203", "`gpuplan explain GPU203`"),
-        ("show pools", "`gpuplan show --pool NAME`"),
+        ("show pools", "`gpuplan show --pool research`"),
         ("show research", "Type `gpuplan show --pool research`."),
         ("show dev research", "Type `gpuplan show -c dev --pool research`."),
         ("show pool research", "type `gpuplan show --pool research`."),
@@ -205,10 +224,10 @@ def test_the_name_of_another_program_is_passed_over(program: str, tmp_path: Path
         ("build research", "`gpuplan show --pool research` shows it"),
         ("build dev other", "type `gpuplan build -c dev`."),
         ("diff HEAD~1 HEAD", "Type `gpuplan diff HEAD~1..HEAD`."),
-        ("rollout status research", "`gpuplan rollout POOL --nodes FILE` lists the steps that are left"),
-        ("rollout undo research", "`gpuplan rollout POOL --back`"),
-        ("rollout status", "`gpuplan rollout POOL --nodes FILE` lists the steps that are left"),
-        ("rollout dev --to x", "type `gpuplan rollout POOL -c dev --to SHARING`"),
+        ("rollout status research", "`gpuplan rollout research --nodes FILE` lists the steps that are left"),
+        ("rollout undo research", "`gpuplan rollout research --back`"),
+        ("rollout status", "`gpuplan rollout research --nodes FILE` lists the steps that are left"),
+        ("rollout dev --to x", "type `gpuplan rollout research -c dev --to SHARING`"),
         ("explain research", "`gpuplan show --pool research` shows it"),
         ("explain pool/research", "`gpuplan show --pool research` shows it"),
         ("trace research", "type `gpuplan trace Pool/research`"),
@@ -294,7 +313,7 @@ def test_a_foreign_format_is_answered_with_commands_that_parse(
         ("show --since main", "`gpuplan diff main..HEAD`"),
         ("validate --since main", "Type `gpuplan validate --against main`."),
         ("validate -json", "`gpuplan validate -o json`"),
-        ("rollout --pool a", "`gpuplan rollout a` needs no option"),
+        ("rollout --pool a", "Type `gpuplan rollout a`."),
         ("show --node gpu-1", "`gpuplan show --away NODE`"),
         ("schema pools", "Did you mean `pool`?"),
         ("show --pools x", "Did you mean `--pool`?"),
@@ -411,8 +430,8 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("rollback research -c dev", "Type `gpuplan rollout research -c dev --back`."),
         ("undo research dev", "Type `gpuplan rollout research -c dev --back`."),
         ("argocd app rollback research dev", "Type `gpuplan rollout research -c dev --back`."),
-        ("rollback dev", "`gpuplan rollout POOL --back` takes the nodes"),
-        ("template", "Type `gpuplan build -c NAME --stdout`"),
+        ("rollback dev", "`gpuplan rollout research --back` takes the nodes"),
+        ("template", "Type `gpuplan build -c dev --stdout`"),
         ("template dev", "Type `gpuplan build -c dev --stdout`."),
         ("plan --fail-on quota", "Type `gpuplan diff --fail-on quota`."),
         ("rollout research,research --to mps=2", "type `gpuplan rollout research --to mps=2` and `gpuplan rollout"),
@@ -429,7 +448,20 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("diff --nodes=gpu-1.x.com", "`kubectl get nodes gpu-1.x.com -o json | gpuplan diff --nodes -`"),
         ("diff --nodes nodes.json", "`gpuplan diff --help` describes the files"),
         ("diff HEAD~99", "there are `HEAD` and `main`, and no commit before; `gpuplan diff` compares"),
-        ("show -n serving", "`gpuplan show --tenant NAME` selects a tenant; there are `research`."),
+        ("show -n serving", "`gpuplan show --tenant research` selects a tenant."),
+        ("build -o yaml", "`gpuplan build -c dev --stdout` prints the objects in YAML."),
+        ("build -c dev -o yaml", "`gpuplan build -c dev --stdout` prints the objects in YAML."),
+        ("build --cluster=dev -o yaml", "`gpuplan build --cluster=dev --stdout` prints the objects in YAML."),
+        ("show -o json dev", "Type `gpuplan show -o json -c dev`."),
+        ("rollout time-slicing=4 research -c dev", "Type `gpuplan rollout --to time-slicing=4 research -c dev`."),
+        ("rollout research dev mps=2", "Type `gpuplan rollout research -c dev --to mps=2`."),
+        ("diff HEAD dev", "Type `gpuplan diff --against HEAD -c dev`."),
+        ("diff dev HEAD..main", "`dev` names a cluster."),
+        ("build overlays/dev -o made", "`gpuplan build -c dev --out made` names the folder to write."),
+        ("build -f overlays/dev/cluster.yaml", "type `gpuplan build -c dev`."),
+        ("validate -f policies/pool.yaml -c dev", "reads policies/ by itself: type `gpuplan validate -c dev`."),
+        ("rollout --pool research --to mps=2 -c dev", "Type `gpuplan rollout research --to mps=2 -c dev`."),
+        ("explain spec.shraing.mps", "type `gpuplan explain Pool.spec.sharing.mps`"),
     ],
 )
 def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: str, tmp_path: Path) -> None:
@@ -470,10 +502,10 @@ def test_the_folder_that_was_named_first_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
-        ("show -n serving", "`gpuplan show --tenant NAME` selects"),
+        ("show -n serving", "`gpuplan show --tenant NAME` (NAME is `"),
         ("build -n serving", "`gpuplan explain Tenant.spec.namespaces`"),
-        ("validate -f x.yaml", "`gpuplan validate FILE` checks a file"),
-        ("pack -f x.yaml", "`gpuplan pack FILE`"),
+        ("validate -f x.yaml", "Type `gpuplan validate x.yaml`, which checks a file without a platform."),
+        ("pack -f x.yaml --margin 20%", "Type `gpuplan pack x.yaml --margin 20%`."),
         ("build --dry-run", "Type `gpuplan build --diff`."),
         ("retain --dry-run", "`gpuplan retain` writes nothing without `--write`"),
         ("rollout a --layout b", "`gpuplan rollout POOL --to SHARING`"),
@@ -536,7 +568,7 @@ def test_a_cluster_is_named_by_its_option(verb: str, form: str, tmp_path: Path, 
 def test_a_cluster_of_another_folder_is_known(verb: str, tmp_path: Path) -> None:
     a_platform(tmp_path / "platform")
 
-    assert f"Type `gpuplan {verb} -c dev`." in run(verb, "dev", "-C", "platform", cwd=tmp_path).err
+    assert f"Type `gpuplan {verb} -c dev" in run(verb, "dev", "-C", "platform", cwd=tmp_path).err
 
 
 def test_another_platform_is_named_by_its_option(tmp_path: Path) -> None:

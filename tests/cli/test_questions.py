@@ -43,14 +43,14 @@ def test_explain_what_there_is_not(tmp_path: Path) -> None:
     done = run("explain", "Pool.spec.shering")
 
     assert (done.code, done.out) == (2, "")
-    assert "did you mean `Pool.spec.sharing`" in done.err
+    assert "type `gpuplan explain Pool.spec.sharing`" in done.err
 
 
 @pytest.mark.parametrize(
     ("subject", "meant"),
     [
         ("disruption", "did you mean `Pool.spec.disruption`?"),
-        ("timeslicing", "did you mean `Pool.spec.sharing.timeSlicing`"),
+        ("timeslicing", "type `gpuplan explain Pool.spec.sharing.timeSlicing`"),
     ],
 )
 def test_a_field_without_its_kind_is_found_in_all(subject: str, meant: str) -> None:
@@ -76,7 +76,7 @@ def test_the_schedulers_are_listed() -> None:
 
 
 def test_a_scheduler_without_its_kind_is_found() -> None:
-    assert "or `scheduler/kueue`?" in run("explain", "kueue").err
+    assert "or `gpuplan explain scheduler/kueue`" in run("explain", "kueue").err
 
 
 def test_every_list_is_reached_through_explain(tmp_path: Path) -> None:

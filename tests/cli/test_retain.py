@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan.features.changes import edits
 from gpuplan.features.changes.retaining import _HEADER, _digest
+from tests.cli import platforms
 from tests.cli.platforms import a_broken_platform, a_platform, write
 from tests.cli.runs import Run, run
 from tests.git import a_repository, commit
@@ -247,6 +249,49 @@ def test_nothing_that_nodes_may_name_is_deleted_unseen(done_with: Path) -> None:
     assert (done_with / KEPT).exists()
 
 
+OWN = "overlays/dev/retained/device-plugin-research.yaml"
+SHARES = "  sharing:\n    timeSlicing: {replicas: 3}\n"
+
+
+def settled(root: Path, key: str, policy: str) -> tuple[str, str]:
+    """A pool went from shares to partitions in one commit, with what `retain` writes; its nodes have this key."""
+    assert SHARES in policy
+    write(root / "policies/research.yaml", policy)
+    write(root / "policies/pool.yaml", "")
+    write(root / "policies/layout.yaml", LAYOUT)
+    commit(root)
+    write(root / "policies/research.yaml", policy.replace(SHARES, "  sharing: {mig: {layout: halves}}  # by two\n"))
+    retain(root, "--write")
+    commit(root)
+    labels = {"gpuplan.dev/pool": "research", "nvidia.com/device-plugin.config": key, MIG: "halves-d9c2814c"}
+    items = [{"kind": "Node", "metadata": {"name": f"research-{n}", "labels": labels}} for n in (1, 2)]
+    items.append({"kind": "Node", "metadata": {"name": "spare-1", "labels": {"gpuplan.dev/pool": "spare"}}})
+    write(root / "nodes.json", json.dumps({"kind": "List", "items": items}))
+    return "--nodes", str(root / "nodes.json")
+
+
+@pytest.mark.parametrize(("key", "is_kept"), [("research.26e351e", False), ("research", True)])
+def test_a_pool_keeps_the_key_that_its_nodes_have_as_the_document_goes(root: Path, key: str, *, is_kept: bool) -> None:
+    done = prune(root, *settled(root, key, platforms.POOL))
+
+    text = (root / "policies/research.yaml").read_text()
+    assert (root / OWN).exists() == is_kept
+    assert ("changed policies/research.yaml: pool research keeps the key that its nodes have\n" in done.err) != is_kept
+    assert ("  names:\n    devicePluginConfig: research.26e351e\n" in text) != is_kept
+    assert "  sharing: {mig: {layout: halves}}  # by two\n" in text
+    assert prune(root, "--nodes", str(root / "nodes.json")).code == 0
+
+
+def test_where_gpuplan_cannot_change_the_pool_the_document_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "with_fields", lambda *_: None)
+    done = prune(root, *settled(root, "research.26e351e", platforms.POOL))
+
+    assert done.code == 2
+    assert "gpuplan cannot change `policies/research.yaml`, in which a person wrote pool `research`" in done.err
+    assert "write `names: {devicePluginConfig: research.26e351e}` there, and run it again" in done.err
+    assert (root / OWN).exists()
+
+
 def test_the_word_is_said_in_place_of_nodes(done_with: Path) -> None:
     done = prune(done_with, "--without-evidence", *nodes(done_with, "halves-2d7d978e"))
 
@@ -279,7 +324,7 @@ def test_what_may_be_named_by_nodes_that_are_not_listed_stays(done_with: Path) -
 
     assert done.err.splitlines()[1:] == [
         f"kept {KEPT}: `{MIG}: halves-d9c2814c`",
-        f"  nodes do not show it: it may go once {NO_NODE}",
+        f"  nodes do not show it: delete the file once {NO_NODE}",
         "the list of nodes lacks 1 of pool `spare`: it is no proof of what no node names",
     ]
     assert (done_with / KEPT).exists()
@@ -313,7 +358,7 @@ def test_an_object_is_not_seen_in_nodes(done_with: Path) -> None:
     done = prune(done_with, *nodes(done_with, "halves-2d7d978e"))
 
     assert f"kept {path}: ConfigMap `old` in namespace `gpu-operator`\n" in done.err
-    assert "  nodes do not show it: it may go once nobody reads it\n" in done.err
+    assert "  nodes do not show it: delete the file once nobody reads it\n" in done.err
     assert prune(done_with).code == 0
     assert not (done_with / path).exists()
 

@@ -77,7 +77,7 @@ def test_a_rollout_for_programs(root: Path) -> None:
         {"unit": "shared", "before": 48, "during": 24, "after": 24, "guaranteed": 0},
         {"unit": "1g.10gb", "before": 0, "during": 0, "after": 56, "guaranteed": 0},
     ]
-    assert next(yaml.safe_load_all(body["steps"][1]["edit"]["text"]))["spec"]["rollout"]["nodes"] == ["research-1"]
+    assert next(yaml.safe_load_all(body["steps"][1]["edits"][0]["text"]))["spec"]["rollout"]["nodes"] == ["research-1"]
 
 
 def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
@@ -90,6 +90,8 @@ def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
         "  `research` 16\n"
         "instead: lower these guarantees by 16 first, or move them to another pool: in the end the pool has no "
         "`shared`, but `1g.10gb`\n"
+        "or all nodes at once, in a window that the teams agree to: write the new `sharing` into the pool, run "
+        "`gpuplan retain --write`, and drain the nodes before the sync\n"
     )
     body = json.loads(run(*PLANNED, "--output-format", "json", cwd=root).out)
     jsonschema.validate(body, schema("rollout"))
@@ -148,14 +150,46 @@ def test_nodes_may_come_from_standard_input(root: Path) -> None:
     assert CliRunner().invoke(main, arguments, input="research-1\nresearch-2\n").exit_code == 0
 
 
-def test_nothing_is_written_into_a_file_of_the_users_own(root: Path) -> None:
-    text = TENANT + "---\napiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: research}\nspec: {topology: []}\n"
-    write(root / "overlays/dev/tenant.yaml", text)
+THEIRS = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: research}
+spec:
+  disruption:  # we ask first
+    approval: manual  # until autumn
+"""
+
+
+def test_a_file_of_the_users_own_is_changed_where_it_says_the_pool(root: Path) -> None:
+    place = root / "overlays/dev/tenant.yaml"
+    write(place, TENANT + THEIRS)
+    rollout = "  rollout:\n    sharing:\n      mig:\n        layout: small\n    nodes: {}\n"
+
+    done = run(*PLANNED, "--write", cwd=root)
+    assert (done.code, done.err) == (0, f"changed overlays/dev/tenant.yaml and wrote {STEP}: step 1 of 4\n")
+    assert place.read_text(encoding="utf-8") == TENANT + THEIRS + rollout.format("[]")
+    assert "kind: Pool" not in (root / STEP).read_text(encoding="utf-8")
+
+    assert run("rollout", "research", "--nodes", "nodes.txt", "--write", cwd=root).code == 0
+    assert place.read_text(encoding="utf-8") == TENANT + THEIRS + rollout.format("\n    - research-1").replace(
+        "nodes: \n", "nodes:\n"
+    )
+
+    for _ in range(2):
+        assert run("rollout", "research", "--nodes", "nodes.txt", "--back", "--write", cwd=root).code == 0
+    assert place.read_text(encoding="utf-8") == TENANT + THEIRS
+    assert not (root / STEP).exists()
+
+
+def test_what_gpuplan_cannot_change_is_left_to_a_person(root: Path) -> None:
+    """The file of the steps says more than they do, so it is nobody's to replace."""
+    write(root / STEP, THEIRS)
     done = run(*PLANNED, "--write", cwd=root)
     assert done.code == 2
-    assert "`overlays/dev/tenant.yaml` says other things too" in done.err
-    assert "change in overlays/dev/tenant.yaml" in run(*PLANNED, cwd=root).out
-    assert (root / "overlays/dev/tenant.yaml").read_text(encoding="utf-8") == text
+    assert f"gpuplan cannot change `{STEP}`, in which a person wrote the pool" in done.err
+    assert f"change in {STEP}" in run(*PLANNED, cwd=root).out
+    assert (root / STEP).read_text(encoding="utf-8") == THEIRS
 
 
 def test_at_the_target_nothing_is_left_to_do(root: Path) -> None:
@@ -273,6 +307,83 @@ def test_nodes_may_be_listed_as_yaml(root: Path) -> None:
     assert "move research-2 to MIG small" in done.out
 
 
+# --- The end -----------------------------------------------------------------------------------------------------
+
+
+def to_its_end(root: Path) -> list[str]:
+    """Write all steps as a script would; return what was said of each."""
+    told = [run(*PLANNED, "--write", cwd=root).err]
+    while (done := run(*NEXT, "--write", cwd=root)).err:
+        assert done.code == 0
+        told.append(done.err)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "nothing is left to do")
+    return told
+
+
+def test_a_rollout_ends_in_the_policy_that_people_read(root: Path) -> None:
+    assert to_its_end(root)[-1] == f"changed policies/pool.yaml and removed {STEP}: step 4 of 4\n"
+    sharing = "  sharing:\n    timeSlicing: {replicas: 3}\n"
+    assert sharing in POOL
+    after = (root / "policies/pool.yaml").read_text(encoding="utf-8")
+    now = "  sharing:\n    mig:\n      layout: small\n"
+    assert after == POOL.replace(sharing, now) + "  names:\n    devicePluginConfig: research.26e351e\n"
+    assert not (root / STEP).exists()
+
+
+def test_where_another_cluster_has_the_pool_it_ends_in_the_overlay(root: Path) -> None:
+    write(root / "overlays/test/cluster.yaml", CLUSTER.replace("dev", "test"))
+    global_options = ("-c", "dev")
+    assert run(*PLANNED, *global_options, "--write", cwd=root).code == 0
+    while (done := run(*NEXT, *global_options, "--write", cwd=root)).err:
+        assert done.code == 0
+    assert (root / "policies/pool.yaml").read_text(encoding="utf-8") == POOL
+    (pool,) = yaml.safe_load_all((root / "overlays/dev/pools.yaml").read_text(encoding="utf-8"))
+    names = {"devicePluginConfig": "research.26e351e"}
+    assert pool["spec"] == {"sharing": {"timeSlicing": None, "mig": {"layout": "small"}}, "names": names}
+    assert not (root / STEP).exists()
+
+    assert run(*NEXT, "--to", "time-slicing=3", *global_options, "--write", cwd=root).code == 0
+    while run(*NEXT, *global_options, "--write", cwd=root).err:
+        pass
+    assert not [path for path in (root / "overlays/dev").iterdir() if "rollout" in path.name]
+
+
+def test_a_file_for_pools_gets_another_document(root: Path) -> None:
+    write(root / "overlays/test/cluster.yaml", CLUSTER.replace("dev", "test"))
+    other = "# ours\n" + LAYOUT.replace("small", "other")
+    write(root / "overlays/dev/pools.yaml", other)
+    for _ in range(4):
+        run(*(PLANNED if not (root / STEP).exists() else NEXT), "-c", "dev", "--write", cwd=root)
+    text = (root / "overlays/dev/pools.yaml").read_text(encoding="utf-8")
+    assert text.startswith(other + "---\n")
+    assert [body["kind"] for body in yaml.safe_load_all(text)] == ["MigLayout", "Pool"]
+
+
+@pytest.mark.parametrize(
+    ("key", "state", "code"), [("research", "success", 1), ("", "pending", 1), ("", "failed", 1), ("", "success", 0)]
+)
+def test_no_step_is_written_before_the_last_one_has_come_to_its_nodes(
+    root: Path, key: str, state: str, code: int
+) -> None:
+    """`mig.config.state` is what mig-manager says of a node."""
+    for arguments in (PLANNED, NEXT):
+        assert run(*arguments, "--write", cwd=root).code == 0
+    moved = gpuplan.validate(root).plans[0].pools[0].parts[-1].labels
+    labels = (
+        dict(moved) | {"nvidia.com/mig.config.state": state} | ({"nvidia.com/device-plugin.config": key} if key else {})
+    )
+    nodes = {"research-1": labels, "research-2": {"nvidia.com/device-plugin.config": "research"}}
+    items = [{"kind": "Node", "metadata": {"name": name, "labels": of}} for name, of in nodes.items()]
+    write(root / "nodes.json", json.dumps({"kind": "List", "items": items}))
+
+    done = run("rollout", "research", "--nodes", "nodes.json", "--write", cwd=root)
+
+    assert done.code == code
+    assert ("nothing was written: the step before has not come to the nodes yet: research-1 has" in done.err) == bool(
+        code
+    )
+
+
 # --- The number of a step ----------------------------------------------------------------------------------------
 
 NEXT = ("rollout", "research", "--nodes", "nodes.txt")
@@ -307,7 +418,6 @@ def test_another_rollout_begins_with_step_one(root: Path) -> None:
     (root / "policies/tenant.yaml").unlink()
     for arguments in (PLANNED, NEXT, NEXT, NEXT):
         assert run(*arguments, "--write", cwd=root).code == 0
-    assert (root / STEP).read_text(encoding="utf-8").startswith("# Step 4 of 4 of")
 
     done = run("rollout", "research", "--to", "time-slicing=3", "--nodes", "nodes.txt", "--write", cwd=root)
 
@@ -321,7 +431,7 @@ def test_what_goes_with_a_step_is_its_first_instruction(root: Path) -> None:
         "Step 4 of 4: MIG small (mixed) becomes the pool's own; no node is repartitioned\n"
         "  in the same commit, take out what names a unit that the pool no longer hands out\n"
         "    Tenant research: quota on shared\n"
-        "  write overlays/dev/rollout-research.yaml\n"
+        "  change in policies/pool.yaml\n"
     ) in page
 
 

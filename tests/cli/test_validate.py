@@ -142,9 +142,12 @@ def test_a_variable_that_makes_no_sense_is_named(tmp_path: Path) -> None:
 def test_who_stands_inside_of_a_platform_is_shown_the_way_up(tmp_path: Path) -> None:
     a_platform(tmp_path)
 
-    assert "a platform is in `..`: say `-C ..`" in run("validate", cwd=tmp_path / "policies").err
-    assert "a platform is in `../..`: say `-C ../..`" in run("validate", cwd=tmp_path / "overlays/dev").err
-    assert "a platform is in `.`: say `-C .`" in run("validate", "-C", "policies", cwd=tmp_path).err
+    assert "a platform is in `..`: type `gpuplan -C .. validate`" in run("validate", cwd=tmp_path / "policies").err
+    assert (
+        "a platform is in `../..`: type `gpuplan -C ../.. validate`"
+        in run("validate", cwd=tmp_path / "overlays/dev").err
+    )
+    assert "a platform is in `.`: type `gpuplan validate`" in run("validate", "-C", "policies", cwd=tmp_path).err
 
 
 def test_a_misspelt_cluster_is_guessed(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 import yaml
 
 from gpuplan.compiler.pipeline import build
-from gpuplan.features.changes.rollouts import Wish, propose, write
+from gpuplan.features.changes.edits import write
+from gpuplan.features.changes.rollouts import Wish, propose
 from gpuplan.features.live.importing import adopt, write_import
 from tests.cli.runs import run
 from tests.cluster import nodes

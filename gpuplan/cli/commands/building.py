@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gpuplan.compiler.outtree.inventory import INVENTORY
 from gpuplan.compiler.outtree.reporting import diff, findings
 from gpuplan.compiler.outtree.writing import Lock, apply
 from gpuplan.compiler.pipeline import Build
+from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import judge_others, judge_pruning
 from gpuplan.terminal.formats import is_acceptable, write_findings
 from gpuplan.terminal.options import Output
@@ -29,6 +31,7 @@ from gpuplan.terminal.session import Terminal, refuse_links, way_to
 from gpuplan.terminal.verbs import late
 
 _find_unadded = late("gpuplan.features.changes.revisions:find_unadded")
+_sources_of = late("gpuplan.features.tracing.asking:sources_of")
 _print_stream = late("gpuplan.features.components.printing:print_stream")
 _write_missing = late("gpuplan.features.changes.commands.retaining:write_missing")
 
@@ -110,7 +113,7 @@ class _Run(Value):
     def compare(self) -> int:
         """Report how the disk differs from the build, and return 1 if it does."""
         changes, out, is_check = self._changes(), self.wishes.out, self.wishes.check
-        stale = (*self._losses(changes), *findings(changes, out=out, check=True)) if is_check else ()
+        stale = (*self._losses(changes), *self._findings(changes, check=True)) if is_check else ()
         stale += self._others(changes)
         self._write_findings(*stale)
         if self.wishes.diff:
@@ -125,7 +128,7 @@ class _Run(Value):
         terminal, wishes, folder = self.terminal, self.wishes, self.terminal.root / self.wishes.out
         with Lock(folder):
             changes = self._changes()
-            conflicts = () if wishes.force else tuple(findings(changes, out=wishes.out))
+            conflicts = () if wishes.force else tuple(self._findings(changes))
             lost = () if wishes.prune_clusters else self._losses(changes)
             if lost and not has_errors(conflicts) and _is_meant(lost):
                 lost = ()
@@ -155,6 +158,12 @@ class _Run(Value):
     def _others(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         found = find_files(self.terminal.root / self.wishes.out)
         return tuple(judge_others(found, changes.planned.files, self.wishes.out, self.wishes.clusters))
+
+    def _findings(self, changes: ChangeSet, *, check: bool = False) -> Iterator[Diagnostic]:
+        """Yield what stands in the way; only the usual output is traced."""
+        out = self.wishes.out
+        policies = partial(_sources_of, self.terminal.root) if out == OUT else None
+        return findings(changes, out=out, check=check, policies=policies)
 
     def _losses(self, changes: ChangeSet) -> tuple[Diagnostic, ...]:
         return tuple(judge_pruning(changes, self.build.report.clusters, out=self.wishes.out))

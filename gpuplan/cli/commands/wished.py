@@ -63,24 +63,45 @@ def pool_named(wish: str) -> Draft:
         name, nodes, gpus, model = (
             near.groups() if near else (last[1], last[4], last[3], last[2] + last[5]) if last else ("", "", "", "")
         )
-        mended = f"{name.lower().replace('_', '-')}={nodes}x{gpus or 8}x{model}"
-        eight = "research=2x8xA100-80GB:time-slicing=3"
-        raise GpuplanError(
-            f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case",
-            f"{count(int(nodes), 'node')} with {gpus or 'eight'} GPUs each: `--pool {mended}`"
-            if _POOL.fullmatch(mended)
-            else f"two nodes with eight GPUs each: `--pool {eight}`",
-        )
+        hint = _meanings(name.lower().replace("_", "-"), nodes, gpus, *model.partition(":"))
+        message = f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case"
+        raise GpuplanError(message, hint or "two nodes with eight GPUs each: `--pool research=2x8xA100-80GB`")
     name, nodes, gpus, model, kind, value = found.groups()
-    longer = [known for known in load().ids() if known.startswith(f"{model}-")]
-    if len(longer) > 1 and (profiles := _PROFILE.findall(value or "")):
-        longer = [known for known in longer if all(map(load().get(known).find_profile, profiles))]
+    longer = _longer(model, value or "")
     gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
     counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
     sharing = _sharing(gpu, kind or "exclusive", value or "")
     return Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})
 
 
+def _longer(model: str, sharing: str) -> list[str]:
+    """Return the models whose names begin with a name, with all profiles of a sharing if there are several."""
+    longer = [known for known in load().ids() if known.startswith(f"{model}-")]
+    profiles = _PROFILE.findall(sharing) if len(longer) > 1 else []
+    return [known for known in longer if all(map(load().get(known).find_profile, profiles))]
+
+
+def _meanings(name: str, nodes: str, gpus: str, model: str, colon: str, sharing: str) -> str:
+    """Return all that a pool may mean whose only number counts nodes or GPUs, and whose model may be several."""
+    known = load()
+    models = (model,) if known.find(model) else tuple(_longer(model, sharing)) or known.suggest(model) or (model,)
+    pairs = ((nodes, gpus),) if gpus else ((nodes, "8"), *((("1", nodes),) if nodes and int(nodes) <= _MOST else ()))
+    said = []
+    for number, each in pairs:
+        mended = [f"{name}={number}x{each}x{one}{colon}{sharing}" for one in models]
+        if not all(map(_POOL.fullmatch, mended)):
+            return ""
+        lines = listing([f"--pool {line}" for line in mended], None, last="or")
+        said.append(f"{count(int(number), 'node')} with {count(int(each), 'GPU')}{' each' * (number != '1')}: {lines}")
+    try:
+        _sharing(known.get(models[0]), *(sharing or "exclusive").partition("=")[::2])
+    except GpuplanError as error:
+        said.append(f"{error.message}: {error.hint}")
+    return "; ".join(said)
+
+
+_MOST: Final = 16
+"""The GPUs of the largest nodes: AWS' p2.16xlarge and NVIDIA's DGX-2."""
 _SHARES: Final = {"time-slicing": "timeSlicing", "mps": "mps"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from re import escape
 from textwrap import fill
 from typing import Final
 
@@ -66,6 +67,8 @@ def _hint(subject: str) -> str:
         return unit
     if exact := spelt_alike(subject, known):
         return f"did you mean `{exact}`?"
+    if field := _field_with(subject):
+        return f"did you mean `{field}`?"
     near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
     near += get_close_matches(subject, known, n=3)
     near = list(dict.fromkeys((*near, *load().suggest(subject))))
@@ -75,6 +78,15 @@ def _hint(subject: str) -> str:
         "`gpuplan explain rules` and `gpuplan explain gpus` list rules and GPU models; fields start with a kind, as in"
         " `Pool.spec.sharing`"
     )
+
+
+def _field_with(subject: str) -> str:
+    """Return the shortest field that has all steps of a path in their order, and ends with it; empty if several are."""
+    steps = [escape(step.removesuffix("s")) for step in subject.lower().replace("/", ".").split(".")]
+    way = regex(r"(.+\.)?" + r"s?(\..+)?\.".join(steps) + "s?")
+    found = [path for path in field_paths() if len(steps) > 1 and way.fullmatch(path.lower())]
+    shortest = [path for path in found if path.count(".") == min(each.count(".") for each in found)]
+    return shortest[0] if len(shortest) == 1 else ""
 
 
 def _unit(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule, SourceFile, WholeFile
 from gpuplan.compiler.base.repository import GIT
@@ -148,7 +149,9 @@ def _linked(tree: FileTree, path: str, *, is_policy: bool) -> Iterator[str | Dia
     elif not is_inside:
         yield _refuse(REFUSED_LINK, path, f"{link} leaves the repository", "copy the file into the repository")
     elif kind is None:
-        yield _refuse(REFUSED_LINK, path, f"{link} points nowhere or to itself", "remove the link")
+        shown = quote(printable(path))
+        help_text = f"bring the file back: `git checkout HEAD -- {shown}`, or remove the link: `rm {shown}`"
+        yield _refuse(REFUSED_LINK, path, f"{link} points nowhere or to itself", help_text)
     else:
         yield _plain(path, kind)
 

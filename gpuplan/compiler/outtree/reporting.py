@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from gpuplan.compiler.base.confidential import confidential_in
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason
 from gpuplan.compiler.outtree.inventory import INVENTORY, titles
 from gpuplan.compiler.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
+
+Policies = Callable[[str], str]
 
 _RULES: Final = {Reason.EDITED: EDITED, Reason.FOREIGN: FOREIGN}
 _HELP: Final = {
@@ -19,10 +22,13 @@ _HELP: Final = {
 }
 
 
-def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> Iterator[Diagnostic]:
+def findings(
+    changes: ChangeSet, *, out: str = "out", check: bool = False, policies: Policies | None = None
+) -> Iterator[Diagnostic]:
     """Yield the conflicts; with ``check`` also every other difference, since the output is then stale.
 
-    ``out`` is the output's path as people know it.
+    ``out`` is the output's path as people know it. ``policies`` returns the lines of the policies that a place of the
+    output, ``FILE:LINE``, has its value from; empty if it does not know any. Without it the output is not traced.
     """
     ends = [change for change in changes.changes if change.reason is Reason.LINE_ENDS]
     if ends:
@@ -46,7 +52,7 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
         if change.path in lost:
             continue
         if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
-            yield _report(changes, change, out)
+            yield _report(changes, change, out, policies)
     if check:
         for path in changes.leftovers:
             at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
@@ -101,19 +107,50 @@ def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
             yield from line.split("\n")
 
 
-def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
+def _report(changes: ChangeSet, change: FileChange, out: str, policies: Policies | None) -> Diagnostic:
     path = f"{out}/{change.path}"
     rule: Rule = _RULES.get(change.reason, STALE)
     text = changes.found.get(change.path, b"").decode(errors="replace")
     is_leftover = rule is EDITED and change.path not in changes.desired
     is_torn = rule is EDITED and has_conflict(changes.found[change.path])
+    help_ = _HELP[rule.code]
+    notes: tuple[str, ...] = ("it is no longer part of the output, and would be deleted",) if is_leftover else ()
+    if rule is EDITED and not is_leftover and not is_torn:
+        notes, help_ = _edit(text, changes.desired[change.path].decode(errors="replace"), path, policies)
     finding = Finding(
         Origin(WholeFile(SourceFile(path, text))),
         f"`{path}` {'has conflict markers' if is_torn else change.reason}",
-        notes=("it is no longer part of the output, and would be deleted",) if is_leftover else (),
-        help="run `gpuplan build --force`" if is_torn else _HELP[rule.code],
+        notes=notes,
+        help="run `gpuplan build --force`" if is_torn else help_,
     )
     return rule.report(finding)
+
+
+def _edit(held: str, wanted: str, path: str, policies: Policies | None) -> tuple[tuple[str, ...], str]:
+    """Return the first line that an edit has changed, and how the policies say the same."""
+    old, new = wanted.splitlines(), held.splitlines()
+    start = _alike(old, new)
+    same = _alike(old[start:][::-1], new[start:][::-1])
+    lost, added = len(old) - start - same, len(new) - start - same
+    if not lost and not added:
+        return ("the line ends differ",), _HELP[EDITED.code]
+    before, after = confidential_in(wanted).line(start + 1).strip(), confidential_in(held).line(start + 1).strip()
+    written = f"gpuplan writes `{before}`" if lost else "gpuplan writes no such line"
+    edited = f"line {start + 1} is `{after}`" if added else f"a line before line {start + 1} is gone"
+    more = "; `gpuplan build --diff` shows all that differs" if max(lost, added) > 1 else ""
+    if policies is None:
+        return (f"{edited}, where {written}{more}",), _HELP[EDITED.code]
+    place = f"{path}:{start + 1}" if lost else path
+    said = policies(place) if lost else ""
+    other = "" if lost else ", or write a kustomize Component for what no policy says"
+    where = f"{said}, where the policy says it" if said else f"the policy that `gpuplan trace {place}` names{other}"
+    return (f"{edited}, where {written}{more}",), f"to keep the edit, change {where}; then run `gpuplan build --force`"
+
+
+def _alike(lines: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many lines are the same from the first on."""
+    pairs = enumerate(zip(lines, others, strict=False))
+    return next((at for at, (line, other) in pairs if line != other), min(len(lines), len(others)))
 
 
 def _lines(data: bytes | None) -> list[str]:

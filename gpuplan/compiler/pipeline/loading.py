@@ -281,10 +281,15 @@ class _Loader:
         if found[0].name not in (name, ""):
             at = found[0].origin / "metadata" / "name"
             message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
-            help_, home = f"write `name: {name}`", dirname(found[0].file.path)
-            if home == f"{folder}/{found[0].name}":
+            old, new = (name, found[0].name) if has_folder(self.tree, f"{OUT}/{name}") else (found[0].name, name)
+            pruned = ", then `gpuplan build --prune-clusters`" if has_folder(self.tree, f"{OUT}/{old}") else ""
+            moved = f"`git mv {OVERLAYS}/{name} {OVERLAYS}/{found[0].name}`"
+            keep, rename = (f"write `name: {name}`", moved) if old == name else (moved, f"write `name: {name}`")
+            help_ = f"to rename cluster `{old}` to `{new}`, {rename}{pruned}; to keep `{old}`, {keep}"
+            if (home := dirname(found[0].file.path)) == f"{folder}/{found[0].name}":
                 help_ = f"type `mv {home} {OVERLAYS}/`"
             elif has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
+                help_ = f"write `name: {name}`"
                 help_ += f", and give a copy of `{found[0].name}` its own destination, or delete {folder}/"
             self._report_cluster(Finding(at, message, label="not the folder's name", help=help_))
         return found[0]

@@ -70,7 +70,7 @@ def create_all(root: Path, files: Mapping[str, str]) -> None:
 
 def write_all(root: Path, files: Mapping[str, str | None]) -> None:
     """Write files whatever they were before, and remove those without a text: all, or everything is as it was."""
-    before = {path: _read(root, path) for path in files}
+    before = {path: read(root, path) for path in files}
     done: list[str] = []
     try:
         for path, text in files.items():
@@ -83,8 +83,8 @@ def write_all(root: Path, files: Mapping[str, str | None]) -> None:
         raise
 
 
-def _read(root: Path, path: str) -> bytes | None:
-    """Return what stands in a file; None if nothing does."""
+def read(root: Path, path: str) -> bytes | None:
+    """Return what stands in a file; None if nothing does. A link is trouble: it may lead out of the repository."""
     with _folder(root, path) as (folder, name):
         try:
             return handles.read_in(folder, name)

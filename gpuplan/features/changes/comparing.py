@@ -240,7 +240,8 @@ def choose_sides(root: Path, span: str = "", against: str = "") -> tuple[Side, S
         parts = _SPAN.fullmatch(span)
         if parts is None:
             if not os.path.exists(span) and revisions.find_revision(root, span) is None:  # noqa: PTH110 - as typed
-                if near := revisions.find_near(root, span):
+                near = revisions.find_near(root, span)
+                if near and not revisions.way_to_fetch(root, span):
                     hint = f"type `gpuplan diff --against {near}`, or `gpuplan diff {near}..HEAD`"
                     raise GpuplanError(f"there is no revision `{span}` here", hint)
                 revisions.get_revision(root, span)

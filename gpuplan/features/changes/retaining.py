@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.plan import (
     Layout,
     Mig,
     Plan,
+    Pool,
     RetainedDevicePluginConfig,
     RetainedLayout,
     RetainedNodes,
@@ -58,7 +59,8 @@ class Leftover(NamedTuple):
 
     It is empty where the policies make the same themselves. ``is_ours`` says that the file holds what was written there
     by `retain`, and nothing else. ``needing`` is what needs it, None where nobody knows: nodes, or, where it
-    ``is_object``, other objects.
+    ``is_object``, other objects. ``decided`` is the pool whose key
+    it decides: the pool keeps that as the document goes.
     """
 
     path: str
@@ -67,6 +69,7 @@ class Leftover(NamedTuple):
     is_ours: bool
     needing: tuple[str, ...] | None = None
     is_object: bool = False
+    decided: Pool | None = None
 
     @property
     def may_go(self) -> bool:
@@ -390,13 +393,18 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
         named = named_by(item.what)
         if isinstance(item.what, RetainedNodes) and is_needed(step, item.what):
             continue
-        if not _decides_keys(new, item.what) and (named not in before or named in now):
+        decided = _decided(new, item.what)
+        if decided is not None:
+            is_left = evidence is not None and decided.rollout is None
+        else:
+            is_left = named not in before or named in now
+        if is_left:
             file = item.at.locate().file
             header, _, rest = file.text.replace("\r\n", "\n").partition("\n")  # Git may have changed line ends
             is_ours = file.path.startswith(_folder(new.cluster.name)) and header == _HEADER + _digest(rest)
             needing = evidence.needing(item.what, new) if evidence is not None else None
             until, is_object = "" if named in now else item.spec.until, isinstance(item.what, RetainedObject)
-            yield Leftover(file.path, str(named), until, is_ours, needing, is_object)
+            yield Leftover(file.path, str(named), until, is_ours, needing, is_object, decided)
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:
@@ -406,11 +414,12 @@ def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Defini
     return {named: item for named, item in found.items() if named.label != MIG_CONFIG_LABEL or named.name not in unused}
 
 
-def _decides_keys(plan: Plan, retained: object) -> bool:
-    """Whether a document says what a pool's own name means, so that without it nodes of the pool get other labels."""
+def _decided(plan: Plan, retained: object) -> Pool | None:
+    """Return the pool whose own name a document gives a meaning, so that without it its nodes get other labels."""
     if not isinstance(retained, RetainedDevicePluginConfig):
-        return False
-    return any(pool.keys.own == retained.spec.key and hangs_on_retained(pool) for pool in plan.pools)
+        return None
+    pools = (pool for pool in plan.pools if pool.keys.own == retained.spec.key and hangs_on_retained(pool))
+    return next(pools, None)
 
 
 # --- What is retained and made as well ---------------------------------------------------------------------------
@@ -424,7 +433,7 @@ def judge_retained(plan: Plan) -> Iterator[Diagnostic]:
     for item in plan.retained:
         found = _definition(item.what)
         twin, made = retained.setdefault(found.named, found), known.get(found.named)
-        is_needed = _decides_keys(plan, item.what) or found.named not in needless
+        is_needed = _decided(plan, item.what) is not None or found.named not in needless
         if twin is not found:
             yield _report(plan, found, twin)
         elif made is not None and (found.content != made.content or not is_needed):

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from contextlib import closing, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
@@ -386,6 +387,12 @@ _DEEPEN: Final = "this clone is shallow: run `git fetch --unshallow`, or check o
 def _way_to_revision(root: Path, name: str) -> str:
     if git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
         return "commit once: there is no commit yet"
+    if fetching := way_to_fetch(root, name):
+        remote = name.partition("/")[0]
+        there = [known for known in _references(root) if known.startswith(f"{remote}/") and known != f"{remote}/HEAD"]
+        others = [known for known in (find_near(root, name), *there) if known]
+        other = f"; or name {listing(others, 3, last='or')}" if others else ""
+        return f"type `{fetching}`, then the same again{other}"
     if _is_shallow(root):
         return _DEEPEN
     if os.path.isfile(root / name):  # noqa: PTH113 - of a name that may be none of a file
@@ -396,6 +403,19 @@ def _way_to_revision(root: Path, name: str) -> str:
     earlier = int(git(root, "rev-list", "--count", "--first-parent", "HEAD") or 1) - 1
     before = f"commits before, up to `HEAD~{earlier}`" if earlier else "no commit before"
     return f"there are {listing(known)}, and {before}; `gpuplan diff` compares the files with the last commit"
+
+
+def way_to_fetch(root: Path, name: str) -> str:
+    """Return the command that fetches a branch of a remote, even into a clone of one branch; empty if it is none.
+
+    `git clone --depth` implies `--single-branch`: a fetch without a refspec then brings that branch alone
+    (https://git-scm.com/docs/git-clone).
+    """
+    remote, _, branch = re.split(r"[~^:]|@{", name)[0].partition("/")
+    if not branch or remote not in text(git(root, "remote") or b"").splitlines():
+        return ""
+    deeper = "--unshallow " if _is_shallow(root) else ""
+    return f"git fetch {deeper}{remote} {quote(f'+refs/heads/{branch}:refs/remotes/{remote}/{branch}')}"
 
 
 def find_near(root: Path, name: str) -> str | None:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from math import ceil
@@ -19,7 +19,7 @@ from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import section
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.documents import Document, Layer, read_text
+from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.documents.listed import find_objects, is_list_of_objects
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.pipeline import Report, validate, writing
@@ -53,6 +53,18 @@ from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
 from gpuplan.features.changes import retaining
+from gpuplan.features.changes.edits import (
+    PARTS,
+    Action,
+    Edit,
+    changed,
+    document_of,
+    layer_of,
+    parts_of,
+    patch_of,
+    settled,
+    snippet,
+)
 from gpuplan.features.changes.evidence import named_by
 from gpuplan.features.changes.revisions import find_revision, is_in_git, read_revision
 
@@ -104,15 +116,16 @@ class Defined(NamedTuple):
 class RolloutState(NamedTuple):
     """The policy of a pool in a step: its own sharing and, during a rollout, that of the nodes ``moved``.
 
-    ``retains_name`` says that a document tells what the pool's own name means in the device plugin's file, as long as
-    the pool does otherwise; ``kept`` is what nodes may name that have been led away from it.
+    ``kept`` is what documents retain: what the pool's own name means in the device plugin's file, as long as the pool
+    does otherwise, and what nodes may name that have been led away from it. ``key`` is the key that the pool's policy
+    keeps from then on (`names.devicePluginConfig`), None where it says what it said.
     """
 
     sharing: Sharing
     rollout: Sharing | None
     moved: tuple[str, ...]
-    retains_name: bool
     kept: tuple[Left, ...]
+    key: str | None = None
 
 
 class RolloutStep(NamedTuple):
@@ -257,8 +270,7 @@ class _Way(NamedTuple):
     def start(self) -> RolloutState:
         rollout = self.pool.rollout
         moved = rollout.nodes if rollout else ()
-        retains = self.pool.keys.meaning is not None
-        return RolloutState(self.pool.sharing, rollout and rollout.moved.sharing, moved, retains, self.defined.kept)
+        return RolloutState(self.pool.sharing, rollout and rollout.moved.sharing, moved, self.defined.kept)
 
     @property
     def known(self) -> set[str]:
@@ -268,32 +280,31 @@ class _Way(NamedTuple):
     @property
     def begun(self) -> RolloutState:
         """A rollout without moved nodes. Of one to another end, what its nodes had stays until they have left it."""
-        is_alike_known = is_configured_alike(self.home.sharing, self.aim.sharing)
-        retains = _has_other_key(self.home) or not (self.pool.keys.by_content or is_alike_known)
-        gone = [self.pool.rollout.moved] if self.pool.rollout else []
+        home, aim, rollout = self.home, self.aim, self.pool.rollout
+        retains = _has_other_key(home) or not (
+            self.pool.keys.by_content or is_configured_alike(home.sharing, aim.sharing)
+        )
+        own = (Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own),)
+        left = (*self.defined.kept, *(_names_of(rollout.moved) if rollout else ()))
+        kept = (*(own if retains else ()), *(x for x in left if x not in {*_names_of(home), *_names_of(aim)}))
+        return RolloutState(home.sharing, aim.sharing, (), self._retained(kept))
+
+    def ended(self, part: Pool, last: Pool) -> RolloutState:
+        """All nodes are as a part of the pool. Up to now they have the names of the ``last``, whatever others had."""
+        key = _key(part) if _has_other_key(part) else None
         return RolloutState(
-            self.home.sharing, self.aim.sharing, (), retains, self._gone(gone, (self.home, self.aim), retains=retains)
+            part.sharing, None, (), self._retained(x for x in _names_of(last) if x not in _names_of(part)), key
         )
 
-    @property
-    def settled(self) -> RolloutState:
-        retains = _has_other_key(self.target)
-        kept = self._gone((*self.begun_parts, self.aim), (self.target,), retains=retains)
-        return RolloutState(self.aim.sharing, None, (), retains, kept)
+    def _retained(self, names: Iterable[Left]) -> tuple[Left, ...]:
+        return tuple(dict.fromkeys(left for left in names if left.value not in self.defined.elsewhere))
 
-    @property
-    def begun_parts(self) -> tuple[Pool, ...]:
-        """The parts that nodes come from."""
-        rollout = self.pool.rollout
-        is_other = rollout is not None and rollout.moved.sharing is not self.aim.sharing
-        return (rollout.moved, self.home) if rollout is not None and is_other else (self.home,)
-
-    def _gone(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
-        """Return the names of the parts that go, without those of the parts that stay or of other documents."""
-        there = {left for part in stay for left in _names_of(part)}
-        there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own)} if retains else set()
-        found = (*self.defined.kept, *(left for part in gone for left in _names_of(part)))
-        return tuple(dict.fromkeys(x for x in found if x not in there and x.value not in self.defined.elsewhere))
+    def keys(self, state: RolloutState) -> set[str]:
+        """Return the keys of the device plugin's file that the pool or its rollout define."""
+        parts = [self.home if state.sharing is self.home.sharing else self.target]
+        parts += [part for part in (*self.pool.parts[1:], self.aim) if part.sharing is state.rollout][:1]
+        kept = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
+        return {*map(_key, parts), *kept} - self.defined.elsewhere
 
 
 def _key(part: Pool) -> str:
@@ -317,8 +328,9 @@ def _names_of(part: Pool) -> tuple[Left, ...]:
 def _steps(
     way: _Way, legs: Sequence[_Leg], max_unavailable: int, guarantees: Mapping[str, Total]
 ) -> Iterator[RolloutStep]:
-    state, known = way.start, way.known
+    state, known, last = way.start, way.known, way.home
     for leg in legs:
+        last = leg.goal
         is_move = leg.kind is StepKind.MOVE
         if is_move and state.rollout is not way.aim.sharing:
             state = way.begun
@@ -328,21 +340,16 @@ def _steps(
             moved = (*state.moved, *nodes) if is_move else tuple(name for name in state.moved if name not in nodes)
             state = state._replace(moved=moved)
             yield RolloutStep(leg.kind, state, nodes, leg.goal, levels)
+        if is_move and (key := _key(way.target)) not in {*known, _key(way.aim)}:
+            state = state._replace(kept=(*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key)))
+            yield RolloutStep(StepKind.PREPARE, state, changes_file=True)
         if is_move:
-            if (key := _key(way.target)) not in {*known, _key(way.aim)}:
-                made_known = (*state.kept, Left(DEVICE_PLUGIN_CONFIG_LABEL, key))
-                yield RolloutStep(StepKind.PREPARE, state._replace(kept=made_known), changes_file=True)
-            state = way.settled
-            yield RolloutStep(StepKind.SETTLE, state)
+            ended = way.ended(way.target, last)
+            yield RolloutStep(StepKind.SETTLE, ended, changes_file=way.keys(ended) != way.keys(state))
+            state, last = ended, way.target
     if state.rollout is not None or state.kept:
-        part = way.home if state.sharing is way.home.sharing else way.target
-        retains = _has_other_key(part)
-        gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
-        if state.rollout is not None and way.pool.rollout is not None:
-            gone.add(_key(way.pool.rollout.moved))
-        stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
-        end = RolloutState(state.sharing, None, (), retains, ())
-        yield RolloutStep(StepKind.FORGET, end, changes_file=not gone <= stay)
+        ended = way.ended(way.home if state.sharing is way.home.sharing else way.target, last)._replace(kept=())
+        yield RolloutStep(StepKind.FORGET, ended, changes_file=way.keys(ended) != way.keys(state))
 
 
 def _batches(
@@ -366,8 +373,9 @@ def _batches(
 class Wish(NamedTuple):
     """The wish of the user. ``to`` is empty for the target of the rollout under way, and if nodes go ``back``.
 
-    ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
-    nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
+    If it ``goes_on``, a rollout that is not under way has ended. ``listed`` are nodes as texts by name, None where the
+    pool's own names are to do. ``max_unavailable`` is a number of nodes, or a part of them in percent; ``batch`` is at
+    most what the pool's policy allows.
     """
 
     pool: str
@@ -376,25 +384,7 @@ class Wish(NamedTuple):
     batch: int | None = None
     max_unavailable: str = ""
     listed: Mapping[str, str] | None = None
-
-
-class Action(StrEnum):
-    """The action on a file."""
-
-    WRITE = "write"
-    """It has this text and no other."""
-    REMOVE = "remove"
-    """It goes."""
-    CHANGE = "change"
-    """It has more than this; this part of it becomes the text."""
-
-
-class Edit(NamedTuple):
-    """The edit of the overlay for a step. ``path`` is relative to the repository's root."""
-
-    path: str
-    action: Action
-    text: str
+    goes_on: bool = False
 
 
 class LeftOver(NamedTuple):
@@ -406,14 +396,14 @@ class LeftOver(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end.
+    """The steps, or why there are none, with the edits of each, and what else must be out of the way by the end.
 
     ``done`` is the number of steps that were written before, or None if the overlay does not say it.
     """
 
     plan: Plan
     outcome: RolloutPlan | Refusal
-    edits: tuple[Edit, ...]
+    edits: tuple[tuple[Edit, ...], ...]
     left_over: tuple[LeftOver, ...]
     done: int | None = 0
 
@@ -443,7 +433,7 @@ def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Pr
     plan, pool = _find_pool(report.plans, wish.pool)
     defined = _defined(plan, pool)
     is_settled = bool(defined.kept) and pool.rollout is None
-    if wish.back or (is_settled and not wish.to):
+    if wish.back or (not wish.to and pool.rollout is None and (is_settled or wish.goes_on)):
         sharing = pool.sharing
     elif wish.to:
         sharing = _named(plan, pool, wish.to)
@@ -513,7 +503,9 @@ def _limit(pool: Pool, wish: Wish) -> int:
 
 def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]:
     """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
-    names = sorted({*pool.nodes.names} if listed is None else set(_of_pool(pool, listed)), key=_natural)
+    names = sorted(
+        {*pool.nodes.names} if listed is None else {name for name, _ in _of_pool(pool, listed)}, key=_natural
+    )
     if not names and listed is None:
         raise GpuplanError(
             f"pool `{pool.name}` does not say which nodes it has",
@@ -534,7 +526,7 @@ def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]
     return tuple(names)
 
 
-def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
+def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
     """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
     pattern = find_pattern(pool.nodes.name_pattern)
     for name, labels in _listed(listed):
@@ -548,7 +540,7 @@ def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
             if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):  # most likely a line of a table
                 shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
                 raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
-            yield name
+            yield name, labels
 
 
 _SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
@@ -570,14 +562,15 @@ def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 # --- The target --------------------------------------------------------------------------------------------------
 
+_PLAIN: Final[Mapping[str, type[Exclusive | Fraction]]] = {"exclusive": Exclusive, "fraction": Fraction}
 _COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
 
 
 def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
-    """The sharing that a word, or the name of a layout, stands for; options that are not said stay as they are."""
+    """The sharing that a word, or the name of a layout, stands for; options that are not wanted stay as they are."""
     at, now = pool.at / "sharing", pool.sharing
-    if name == "exclusive":
-        return Exclusive(at)
+    if name in _PLAIN:
+        return _PLAIN[name](at)
     if counted := _COUNTED.fullmatch(name):
         replicas = int(counted[2])
         if counted[1] == "mps":
@@ -621,7 +614,7 @@ def _meant(text: str, layouts: Sequence[str]) -> str:
     replicas = next((word for word in words if word.isdecimal()), "")
     if kind:
         return f"{kind}={replicas or 4}"
-    return next((word for word in words if word in (*layouts, "exclusive")), "")
+    return next((word for word in words if word in (*layouts, *_PLAIN)), "")
 
 
 _INSTANCES: Final = regex(r"(?:([1-9]) ?x ?)?([0-9]+g\.[0-9]+gb(?:[+-][a-z.]+)*)(?:[ :=x*]+([1-9])(?![0-9g]))?")
@@ -674,11 +667,6 @@ def _layouts(plan: Plan, pool: Pool) -> list[Layout]:
 _STEP: Final = regex(r"# Step ([0-9]{1,4}) of ([0-9]{1,4}) of `gpuplan rollout`")
 
 
-def _about(number: int | None, total: int) -> str:
-    which = "A step" if number is None else f"Step {number} of {total}"
-    return f"# {which} of `gpuplan rollout`, which replaces this file by the next one.\n"
-
-
 def _find_done(path: Path, *, is_begun: bool) -> int | None:
     """Return the number of steps that were written, by the comment in the overlay. None if it does not say it."""
     if not is_begun:
@@ -692,55 +680,49 @@ def overlay_path(cluster: str, pool: str) -> str:
     return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
 
 
-def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int | None) -> Iterator[Edit]:
-    """Yield the edit of the overlay for each step.
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan, done: int | None) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits of each step.
 
-    An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
+    The overlay has one document for a pool: where that is in a file of the user's own, steps change it there. Otherwise
+    it is in a file of the rollout's, up to the step that makes the new sharing the pool's own: that is written where
+    people read what the pool is.
     """
     own = overlay_path(plan.cluster.name, pool.name)
-    theirs = _written_by_hand(root / own, pool)
-    layers, layer = _document(pool).layers, _layer(plan, pool)
-    base = {} if layer is layers[0] else _parts(layers[0].data)
-    by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
+    layer = layer_of(plan, pool)
+    theirs = layer if layer is not None and layer.file.path != own else None
+    # Whether a person wrote what the rollout retains beside the pool, as an earlier gpuplan said.
+    retained_in = {item.at.locate().file.path for item in plan.retained if _is_of_rollout(plan, pool, item)}
+    is_by_hand = _written_by_hand(root / own, pool) or (theirs is not None and theirs.file.path in retained_in)
+    is_there = os.path.lexists(root / own)
     for number, step in enumerate(outcome.steps, (done or 0) + 1):
         state = step.state
-        said = {"sharing": _spelt(pool, state.sharing)}
+        wanted = {"sharing": _spelt(pool, state.sharing)}
+        key = {"devicePluginConfig": state.key} if state.key else {}
+        if names := {**section(document_of(pool).data["spec"], "names"), **key}:
+            wanted["names"] = names
         if state.rollout is not None:
-            said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
-        patch = writing.merge_patch(base, said)
-        kept = [*_kept(plan, outcome, step.state)]
-        if by_hand:
-            gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
-            notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+            wanted["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+        kept = [*_kept(plan, outcome, state)]
+        if is_by_hand:
+            place = own if theirs is None else theirs.file.path
             beside = "".join(f"---\n{to_yaml(document)}" for document in kept)
-            text = to_yaml(writing.document("Pool", pool.name, patch)) + notes + beside
-            yield Edit(by_hand, Action.CHANGE, text)
-        elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
-            about = _about(None if done is None else number, (done or 0) + len(outcome.steps))
-            yield Edit(own, Action.WRITE, about + "---\n".join(map(to_yaml, documents)))
-        else:
-            yield Edit(own, Action.REMOVE, "")
-
-
-def _layer(plan: Plan, pool: Pool) -> Layer | None:
-    """Return the layer of the cluster's own overlay for the pool, or None."""
-    layer = _document(pool).layers[-1]
-    return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
-
-
-def _document(pool: Pool) -> Document:
-    if not isinstance(pool.at.source, Document):
-        raise TypeError(pool.at.source)
-    return pool.at.source
-
-
-_PARTS: Final = ("sharing", "rollout")
-"""The fields of a pool that a rollout changes."""
-
-
-def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
-    spec = data.get("spec") or {}
-    return {key: spec[key] for key in _PARTS if key in spec}
+            yield (Edit(place, Action.CHANGE, snippet(pool, layer, patch_of(pool, layer, wanted)) + beside),)
+            continue
+        edits = list[Edit]()
+        if theirs is not None:
+            edits += changed(pool, theirs, wanted)
+        elif state.rollout is None:
+            edits += settled(root, plan, pool, wanted)
+        elif patch := patch_of(pool, layer, wanted):
+            kept.insert(0, writing.document("Pool", pool.name, patch))
+        if kept:
+            which = "A step" if done is None else f"Step {number} of {done + len(outcome.steps)}"
+            about = f"# {which} of `gpuplan rollout`, which replaces this file by the next one.\n"
+            edits.append(Edit(own, Action.WRITE, about + "---\n".join(map(to_yaml, kept))))
+        elif is_there:
+            edits.append(Edit(own, Action.REMOVE, ""))
+        is_there = bool(kept)
+        yield tuple(edits)
 
 
 def _written_by_hand(path: Path, pool: Pool) -> bool:
@@ -752,7 +734,7 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
         if not isinstance(spec, dict):
             return True
         key = section(spec, "devicePluginConfig").get("key")
-        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(_PARTS)
+        is_step = document.kind == "Pool" and document.name == pool.name and not set(spec) - set(PARTS)
         is_kept = document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
         if not (is_step or is_kept):
             return True
@@ -764,7 +746,7 @@ def _written_by_hand(path: Path, pool: Pool) -> bool:
 
 def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
     """A way of sharing as the policy has it, if it has it, otherwise as short as can be."""
-    spec = _document(pool).data["spec"]
+    spec = document_of(pool).data["spec"]
     if sharing is pool.sharing:
         return dict(spec["sharing"])
     if pool.rollout and sharing is pool.rollout.moved.sharing:
@@ -788,7 +770,7 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
             continue
         if not _is_of_rollout(plan, pool, item):
             elsewhere.add(left.value)
-        elif left.value != pool.keys.own:
+        else:
             own.append(left)
     kept = tuple(left for left in own if left.value not in elsewhere)
     return Defined(frozenset(device_plugin.configurations(plan)), frozenset(elsewhere), kept)
@@ -805,7 +787,7 @@ def _named_by(retained: Retained) -> Left | None:
 
 def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
     """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
-    file, layer = retained.at.locate().file.path, _layer(plan, pool)
+    file, layer = retained.at.locate().file.path, layer_of(plan, pool)
     is_its_key = isinstance(retained.what, RetainedDevicePluginConfig) and has_own(pool, retained.what.spec.key)
     is_beside = layer is not None and file == layer.file.path and is_its_key
     return file == overlay_path(plan.cluster.name, pool.name) or is_beside
@@ -814,10 +796,9 @@ def _is_of_rollout(plan: Plan, pool: Pool, retained: Retained) -> bool:
 def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dict[str, Any]]:
     """The documents of a step that retain something, beside those that other files have."""
     pool = outcome.pool
-    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
     known = {_named_by(item): item for item in plan.retained}
     taken = {item.name for item in plan.retained}
-    for left in wanted:
+    for left in state.kept:
         if (item := known.get(left)) is None:
             name, spec = _retained(plan, outcome, left)
             yield writing.document("Retained", retaining.document_name(name, taken), spec)
@@ -848,20 +829,43 @@ def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | N
         if names := [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]:
             verb = "has" if len(names) == 1 else "have"
             return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
-    return ""
+    late = next(_late(proposal.outcome.pool, listed or {}), "")
+    return f"the step before has not come to the nodes yet: {late}" if late else ""
+
+
+def _late(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
+    """Yield which nodes do not show yet what the steps up to now have made of them. A list of names shows nothing."""
+    if pool.rollout is None:
+        return
+    moved, home = pool.rollout.moved.labels, pool.parts[0].labels
+    for name, labels in _of_pool(pool, listed):
+        if labels is None:
+            continue
+        is_moved = name in pool.rollout.nodes
+        for label in _RETAINED_LABELS:
+            wanted, other = (moved, home) if is_moved else (home, moved)
+            is_other = labels.get(label) == other.get(label) is not None
+            if wanted.get(label) not in (None, labels.get(label)) and (is_moved or is_other):
+                yield f"{name} has the label `{label}: {labels.get(label)}`, and will have `{wanted[label]}`"
+        state = labels.get(_MIG_STATE, "success")
+        if is_moved and MIG_CONFIG_LABEL in moved and state != "success":
+            yield f"{name} has the label `{_MIG_STATE}: {state}`, and will have `success`"
+
+
+_MIG_STATE: Final = f"{MIG_CONFIG_LABEL}.state"
 
 
 def _dropped(proposal: Proposal) -> tuple[Left, ...]:
     """Return the names that the first step no longer defines."""
     plan, pool = proposal.plan, proposal.outcome.pool
     step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
-    if step is None or step.kind is not StepKind.FORGET:
+    if step is None or step.kind not in {StepKind.SETTLE, StepKind.FORGET}:
         return ()
     defined = _defined(plan, pool)
-    stays = {*defined.elsewhere, *pool.parts[0].labels.values(), *(layout.config_name for layout in plan.layouts)}
+    end = proposal.outcome.target if step.kind is StepKind.SETTLE else pool.parts[0]
+    stays = {*defined.elsewhere, *end.labels.values(), *(layout.config_name for layout in plan.layouts)}
     stays |= {left.value for left in step.state.kept}
-    made = pool.rollout.moved.labels if pool.rollout is not None else {}
-    found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
+    found = (*defined.kept, *(left for part in pool.parts for left in _names_of(part)))
     return tuple(left for left in found if left.value not in stays)
 
 
@@ -883,12 +887,4 @@ def find_uncommitted(root: Path, proposal: Proposal) -> bool:
 def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
     """Return what steps have written so far: parts of the pool, and the retained names."""
     kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _named_by(item))}
-    return _parts(_document(pool).data), kept
-
-
-def write(root: Path, edit: Edit) -> None:
-    """Make the edit, at once or not at all."""
-    if edit.action is Action.REMOVE:
-        writing.remove(root, edit.path)
-    else:
-        writing.replace(root, edit.path, edit.text)
+    return parts_of(document_of(pool).data), kept

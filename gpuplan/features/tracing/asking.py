@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.pipeline import report_on
 from gpuplan.compiler.pipeline.loading import load
 from gpuplan.features.tracing.forward import trace_file, trace_object
@@ -53,3 +55,18 @@ def trace(
     if group := _OBJECTS.get(meant.kind):
         notes = (*notes, f"this is the document; the object of that name is `{meant.kind}.{group}/{meant.name}`")
     return Tracing(report, places=places, notes=notes, is_of_policy=True)
+
+
+_SAYING: Final = (How.COPIED, How.SUM, How.PRODUCT)
+_FEW: Final = 3
+
+
+def sources_of(root: Path, place: str) -> str:
+    """Return the lines of the policies that give a line of `out/` its value; empty if there are none, or many."""
+    try:
+        values = trace(root, place).values
+    except GpuplanError:
+        return ""
+    found = (source for value in values for source in value.sources if not source.is_of_object)
+    places = dict.fromkeys(f"{source.file}:{source.line}" for source in found if source.how in _SAYING)
+    return listing([*places], None) if len(places) <= _FEW else ""

@@ -132,7 +132,10 @@ def _values(root: DiskPath, plan: Plan, written: Written, line: int, path: str) 
     file = f"{OUT}/{traced.path}"
     notes = tuple(_staleness(root, file, text))
     if line > lines.count:
-        raise GpuplanError(f"`{file}` has {count(lines.count, 'line')}, and no line {line}", "lines count from 1")
+        raise GpuplanError(
+            f"`{file}` has {count(lines.count, 'line')}, and no line {line}",
+            f"the last one is {lines.count}; type `gpuplan trace {file}` for all lines",
+        )
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
     hand = () if line else tuple(_by_hand(plan, written, path))
     if path and not leaves and not hand:

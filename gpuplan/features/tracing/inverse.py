@@ -104,7 +104,8 @@ def _of_file(root: DiskPath, repository: Repository, target: Target, path: str) 
     text = documents[0].file
     if target.line > len(text.lines):
         raise GpuplanError(
-            f"`{target.file}` has {count(len(text.lines), 'line')}, and no line {target.line}", "lines count from 1"
+            f"`{target.file}` has {count(len(text.lines), 'line')}, and no line {target.line}",
+            f"the last one is {len(text.lines)}; type `gpuplan trace {target.file}` for all lines",
         )
     asked = [value for document in documents for value in _values(document, document.layers[0])]
     if path:

@@ -305,16 +305,16 @@ SAME: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, Cases]] = {
     "-n --namespace --namespaces --ns --team --teams --tenants -t": {
         "POOL": "A rollout is of a whole pool: type `{bare}`. `gpuplan show --tenant {tenant}` shows a tenant.",
-        "--tenant": "`{command} --tenant NAME` selects a tenant{tenants}.",
+        "--tenant": "`{command} --tenant NAME` selects a tenant.",
         "TARGET": "An object is `KIND/NAMESPACE/NAME`: type `{command} ResourceQuota/{value}/gpuplan`, for instance.",
         "--stage": "The policies say namespaces: `gpuplan explain Tenant.spec.namespaces` describes the field.",
         ANY: "`gpuplan show --tenant {tenant}` shows what a tenant has.",
     },
     "-f --file --files --filename": {
-        "FILE...": "`{command} FILE` needs no option for its files.",
-        "[FILE...]": "`{command} FILE` checks a file without a platform; `{command}` checks the platform.",
-        "DUMP...": "`{command} FILE` needs no option for its files.",
-        "[DEMAND...]": "`{command} FILE` needs no option for its files.",
+        "FILE...": "Type `{placed}`.",
+        "[FILE...]": "Type `{placed}`, which checks a file without a platform.",
+        "DUMP...": "Type `{placed}`.",
+        "[DEMAND...]": "Type `{placed}`.",
         "--output": "`{command} -o FILE` names the file to write.",
         ANY: (
             "gpuplan reads overlays/ and the bases that they name, and takes chart values from `gpuOperator.values` of"
@@ -525,10 +525,7 @@ OPTIONS: Final[Mapping[str, Cases]] = {
             " rules, and `gpuplan validate --warnings-as-errors` ends with 1 on warnings."
         )
     },
-    "--pool": {
-        "POOL": "`{command} {pool}` needs no option for its pool.",
-        ANY: "`gpuplan show --pool {pool}` selects a pool.",
-    },
+    "--pool": {"POOL": "Type `{placed}`.", ANY: "`gpuplan show --pool {pool}` selects a pool."},
     "--node --away": {
         "--away": "`{command} --away NODE` shows the plan without a node.",
         ANY: "`gpuplan show --away NODE` shows the pools and guarantees without a node.",

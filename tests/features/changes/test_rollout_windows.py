@@ -62,6 +62,7 @@ def test_a_person_empties_nodes_within_the_window_after_the_merge(tmp_path: Path
     begin = f"{when}: until then Argo CD refuses the sync, and empty nodes would wait for it"
     assert headings == [
         "change in overlays/prod/between.yaml",
+        "write overlays/prod/rollout-a100-shared.yaml",
         "build, commit, and merge",
         "when it can sync",
         begin,

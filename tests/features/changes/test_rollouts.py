@@ -13,22 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.compiler.backends.gpu_operator.device_plugin import configurations
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import build, validate
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.changes.comparing import Side, SideKind, choose_sides, compare_sides
-from gpuplan.features.changes.rollouts import (
-    Action,
-    Edit,
-    Proposal,
-    Refusal,
-    RolloutPlan,
-    StepKind,
-    Wish,
-    find_uncommitted,
-    propose,
-    write,
-)
+from gpuplan.features.changes.edits import Action, Edit, write
+from gpuplan.features.changes.rollouts import Proposal, Refusal, RolloutPlan, StepKind, Wish, find_uncommitted, propose
 from gpuplan.features.changes.views.rollout import rollout_as_data, shown_rollout
 from gpuplan.terminal.text import PLAIN
 
@@ -171,14 +163,10 @@ def test_back_from_the_middle_leaves_nothing_behind(root: Path) -> None:
 
 
 def test_back_from_the_end_leaves_nothing_behind(root: Path) -> None:
-    before = build(root, ("prod",)).tree
     go(root, a_wish("seven-small"))
-    assert (root / OVERLAY).exists()
-
-    go(root, a_wish("time-slicing=3"))
-
     assert not (root / OVERLAY).exists()
-    assert build(root, ("prod",)).tree == before
+    go(root, a_wish("time-slicing=3"))
+    assert not (root / OVERLAY).exists()
 
 
 def test_what_a_step_writes(root: Path) -> None:
@@ -327,7 +315,7 @@ def test_a_target_that_would_be_an_error_is_refused_before_its_first_step(
 # --- Files of the user's own -----------------------------------------------------------------------------------------
 
 
-def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> None:
+def test_an_overlay_of_the_users_own_is_changed_where_it_stands(root: Path) -> None:
     """`dev` changes the pool already, and an overlay has one document for it."""
     wish = Wish("a100-shared", "seven-small", listed={"": "gpu-a100-shared-1"})
     for tenant in ("development", "research"):
@@ -335,9 +323,11 @@ def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> Non
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(rf"(name: {tenant}\n(?:.*\n){{2}}.*guaranteed: )[0-9]+", r"\g<1>0, limit: 2", text))
     proposal = proposed(root, wish, "dev")
-    assert {edit.path for edit in proposal.edits} == {"overlays/dev/policies.yaml"}
-    assert {edit.action for edit in proposal.edits} == {Action.CHANGE}
-    assert next(yaml.safe_load_all(proposal.edits[1].text))["spec"] == {
+    changed = [step[0] for step in proposal.edits]
+    assert {(edit.path, edit.action, edit.is_by_hand) for edit in changed} == {
+        ("overlays/dev/policies.yaml", Action.CHANGE, False)
+    }
+    assert next(yaml.safe_load_all(changed[1].text))["spec"] == {
         "rollout": {"sharing": {"mig": {"layout": "seven-small"}}, "nodes": ["gpu-a100-shared-1"]}
     }
 
@@ -345,12 +335,12 @@ def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> Non
 def test_a_file_that_says_more_than_a_step_is_not_replaced(root: Path) -> None:
     head = "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: a100-shared}\n"
     (root / OVERLAY).write_text(f"{head}spec: {{nodeLabels: {{example.com/a: b}}}}\n", encoding="utf-8")
-    edit = proposed(root, a_wish("seven-small")).edits[0]
-    assert (edit.path, edit.action) == (OVERLAY, Action.CHANGE)
+    (edit,) = proposed(root, a_wish("seven-small")).edits[0]
+    assert (edit.path, edit.action, edit.is_by_hand) == (OVERLAY, Action.CHANGE, True)
 
 
 def test_a_file_is_written_at_once_or_not_at_all(root: Path) -> None:
-    write(root, Edit("overlays/prod/new.yaml", Action.WRITE, "a: b\n"))
+    write(root, [Edit("overlays/prod/new.yaml", Action.WRITE, "a: b\n")])
     assert (root / "overlays/prod/new.yaml").read_text(encoding="utf-8") == "a: b\n"
     assert [path.name for path in (root / "overlays/prod").iterdir() if path.name.startswith(".")] == []
 
@@ -462,7 +452,7 @@ def test_each_step_is_called_what_it_is(
     moved = [(StepKind.MOVE, of_a_move), (StepKind.MOVE, of_a_move), (StepKind.SETTLE, ChangeClass.ADMISSION)]
     old = tmp_path_factory.mktemp("before") / "old"
     assert classes(root, a_wish(to), old) == [(StepKind.PREPARE, ChangeClass.PLUGIN_RESTART), *moved]
-    assert classes(root, a_wish("time-slicing=3"), old) == [*moved, (StepKind.FORGET, ChangeClass.PLUGIN_RESTART)]
+    assert classes(root, a_wish("time-slicing=3"), old) == [(StepKind.PREPARE, ChangeClass.PLUGIN_RESTART), *moved]
 
 
 def test_the_way_back_from_the_middle_is_called_what_it_is(
@@ -488,11 +478,11 @@ spec: {sharing: {timeSlicing: null, mps: {replicas: 2}}}
 def test_where_mps_daemons_restart_a_step_says_so_and_has_pods_taken_off(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What makes keys known changes the device plugin's file, with which daemons restart on all nodes that have one."""
+    """What makes keys known, or forgets them, changes the device plugin's file, with which all daemons restart."""
     (root / "overlays/prod/mps.yaml").write_text(MPS, encoding="utf-8")
     selector = "--selector='nvidia.com/device-plugin.config in (h100-training)'"
     for step in rollout_as_data(proposed(root, a_wish("seven-small")))["steps"]:
-        changes_file = step["kind"] == "prepare"
+        changes_file = step["kind"] in {"prepare", "settle"}
         assert step["restarts_mps"] == (["h100-training"] if changes_file else [])
         assert any(selector in command for command in step["before"]) == changes_file
         assert any(selector in command for command in step["after"]) == changes_file
@@ -506,7 +496,7 @@ def test_where_mps_daemons_restart_a_step_says_so_and_has_pods_taken_off(
     assert dict(classes(root, a_wish("seven-small"), old)) == {
         StepKind.PREPARE: ChangeClass.REPARTITION,
         StepKind.MOVE: ChangeClass.REPARTITION,
-        StepKind.SETTLE: ChangeClass.ADMISSION,
+        StepKind.SETTLE: ChangeClass.REPARTITION,
     }
 
 
@@ -525,13 +515,14 @@ def test_nodes_that_got_mps_themselves_are_among_those_whose_daemons_restart(roo
         MPS.replace("h100-training", "a100-shared").replace("mps: {replicas: 2}", "mig: {layout: seven-small}")
     )
     go(root, a_wish("mps=2"))
-    assert restarts("seven-small") == {"move": [], "settle": [], "forget": []}
-    go(root, a_wish("seven-small"), 2)
-    assert restarts("seven-small") == {"settle": [], "forget": []}
+    key = next(pool for pool in plan_of(root).pools if pool.name == "a100-shared").keys.own
+    assert restarts("seven-small") == {"prepare": [key], "move": [], "settle": []}
+    go(root, a_wish("seven-small"), 3)
+    assert restarts("seven-small") == {"settle": []}
 
 
 def test_no_label_moves_at_the_end_of_a_rollout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Nor does the operator's file, so that the order in which Argo CD syncs them does no harm."""
+    """All that nodes name stays in the operator's files, so the order in which Argo CD syncs them does no harm."""
     (root / "overlays/prod/without.yaml").write_text(WITHOUT_ITS_WORKLOAD, encoding="utf-8")
     shared = root / "policies/pools/shared.yaml"
     documents = [
@@ -546,15 +537,17 @@ def test_no_label_moves_at_the_end_of_a_rollout(root: Path, tmp_path_factory: py
     go(root, a_wish("seven-small"), 3)
     old = tmp_path_factory.mktemp("before") / "old"
     shutil.copytree(root, old)
-    before = operator_files(root)
+    before = configurations(plan_of(root))
     write(root, proposed(root, a_wish()).edits[0])
     report = validate(root, ("prod",), against=str(old))
     assert [item.code for item in report.diagnostics if item.is_error] == []
-    assert operator_files(root) == before
+    after = configurations(plan_of(root))
+    assert before.keys() - after.keys() == {"a100-shared"}
+    assert after.items() <= before.items()
 
 
-def operator_files(root: Path) -> dict[str, bytes]:
-    return {path: data for path, data in build(root, ("prod",)).tree.items() if path.startswith("prod/gpu-operator/")}
+def plan_of(root: Path) -> Plan:
+    return validate(root, ("prod",), kustomize="off").plans[0]
 
 
 def test_a_pool_of_one_node_goes_from_shares_to_partitions_in_steps(

@@ -14,8 +14,9 @@ from gpuplan.compiler.pipeline import build, validate
 from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.features.changes.checks import run
 from gpuplan.features.changes.comparing import choose_sides, compare_sides
+from gpuplan.features.changes.edits import write as write_step
 from gpuplan.features.changes.retaining import keepers
-from gpuplan.features.changes.rollouts import RolloutPlan, StepKind, write as write_step
+from gpuplan.features.changes.rollouts import RolloutPlan, StepKind
 from gpuplan.features.changes.step import Step
 from tests.cli.platforms import CLUSTER, a_broken_platform, a_platform, write
 from tests.features.changes.test_retaining import TENANT, a_kueue_plan, a_mig_plan, a_shared_plan
@@ -93,7 +94,7 @@ def test_every_step_of_a_rollout_is_fine(tmp_path: Path) -> None:
             write_step(tmp_path, proposal.edits[0])
             assert isinstance(proposal.outcome, RolloutPlan)
             step = proposal.outcome.steps[0]
-            forgets = step.kind is StepKind.FORGET and step.changes_file
+            forgets = step.kind is not StepKind.PREPARE and step.changes_file
             assert between(before, with_two_away(the_plan(tmp_path))) == ["GPU739"] * forgets
             steps += 1
     assert steps >= 7
@@ -148,7 +149,7 @@ def test_steps_lead_only_to_a_layout_with_a_name(repository: Path) -> None:
 
     [found] = [item.finding for item in validate(repository, against="HEAD").diagnostics if item.code == "GPU708"]
     assert found.help.startswith(
-        "take it back, make the division a MigLayout, and run `gpuplan rollout mixed --to LAYOUT"
+        "take it back, write the division as layout `mixed-2`, and run `gpuplan rollout mixed --to mixed-2 --cluster"
     )
 
 

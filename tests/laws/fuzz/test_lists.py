@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def roll_out_with(root: Path, raw: bytes) -> None:
         assert proposal is not None
         for name in FORMATS:
             shown_rollout(proposal, name, Theme()).encode(errors="backslashreplace")
-        for edit in proposal.edits:
+        for edit in chain(*proposal.edits):
             edit.text.encode()
 
 

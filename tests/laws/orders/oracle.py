@@ -191,7 +191,8 @@ def _about(folder: Folder, node: str) -> Folder:
 def is_in_row(group: Body, node: str) -> bool:
     """Whether a row of the table of node groups is about a node."""
     pattern = group.get("namePattern")
-    return node in group.get("names", ()) or (pattern is not None and re.fullmatch(pattern, node) is not None)
+    is_matched = pattern is not None and re.fullmatch(pattern, node) is not None
+    return node in group.get("names", ()) or (is_matched and node not in group.get("exceptNames", ()))
 
 
 def _ends(node: _Node, last: int) -> Iterator[Condition]:

@@ -13,7 +13,15 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.planning.gpu_operator import writes_nfd
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Mig, Plan, Pool
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Layout,
+    Mig,
+    Plan,
+    Pool,
+    RetainedDevicePluginConfig,
+)
 from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.features.changes.meanwhile import without_file
 from gpuplan.features.changes.model import NodeImpact, division, from_to, verb, who_names
@@ -22,6 +30,7 @@ from gpuplan.features.changes.orders import dangling
 from gpuplan.features.changes.pods import held
 from gpuplan.features.changes.pools import is_plugin_config_gone, taint_key
 from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.ways import RETAIN, by_edit
 
 
 def name_of_cluster(step: Step) -> Origin:
@@ -79,8 +88,6 @@ def pods_note(number: int | None) -> tuple[str, ...]:
     return () if number is None else (f"{count(number, 'pod')} {'holds' if number == 1 else 'hold'} GPUs there now",)
 
 
-RETAIN: Final = "gpuplan retain --write"
-
 # --- Entries that nodes name -------------------------------------------------------------------------------------
 
 
@@ -99,8 +106,9 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     it, and there is no finding if no node does.
 
     ## Instead
-    Keep the old entry until no node names it: `gpuplan retain --write` writes it down. Or leave the layout as it is,
-    write another one, and move the pool to it with `gpuplan rollout POOL --to LAYOUT`.
+    Leave the layout as it is, write another one, and move the pool to it with `gpuplan rollout POOL --to LAYOUT`. Or
+    keep the old entry until no node names it, where all nodes may be away at once: `gpuplan retain --write` writes it
+    down.
     """
     for gone in _gone_layouts(step):
         if (edited := _find_edited(gone.layout, step.after)) is not None and gone.nodes != ():
@@ -117,12 +125,8 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
                     labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
                     *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
                 ),
-                help=f"run `{RETAIN}` and commit what it writes"
-                + ("" if is_same else _BY_ROLLOUT.format(gone.pools[0])),
+                help=f"run `{RETAIN}` and commit what it writes" if is_same else by_edit(step, edited),
             )
-
-
-_BY_ROLLOUT: Final = "; or leave the layout, write another one, and run `gpuplan rollout {} --to LAYOUT`"
 
 
 @check("GPU701", "layout-removed-in-use", family=Family.STEP)
@@ -252,7 +256,9 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
                 notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by), *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key)),
                 help=f"run `{RETAIN}` and commit what it writes",
             )
-    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
+    whats = (item.what for item in step.before.retained)  # by GPU739
+    told |= {what.spec.key for what in whats if isinstance(what, RetainedDevicePluginConfig)}
+    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told})
     edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
     for key, retained in changed.items():
         pool = next((pool for pool in step.after.pools if pool.keys.own == key), None)

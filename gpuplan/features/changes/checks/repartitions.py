@@ -14,32 +14,14 @@ from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import total_text
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.layouts import is_divided_alike
-from gpuplan.compiler.planning.plan import (
-    DEVICE_PLUGIN_CONFIG_LABEL,
-    MIG_CONFIG_LABEL,
-    DynamicMig,
-    Exclusive,
-    Fraction,
-    Mig,
-    Mps,
-    Pool,
-    TimeSlicing,
-    Total,
-)
-from gpuplan.features.changes.checks.nodes import (
-    RETAIN,
-    chosen_by,
-    labelled,
-    name_of_cluster,
-    pods_note,
-    pods_on,
-    sharing_of,
-)
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mps, Pool, Total
+from gpuplan.features.changes.checks.nodes import chosen_by, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.features.changes.model import amount, division, from_to, verb, who_names
 from gpuplan.features.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.features.changes.orders import FILES, Files, Hazard, bad_orders, syncers_of, without_labels
 from gpuplan.features.changes.pools import is_partitioned_anew
 from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.ways import RETAIN, by_edit, by_rollout
 
 
 @check("GPU708", "too-many-nodes-at-once", family=Family.STEP)
@@ -74,7 +56,7 @@ def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
                 *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
                 *pods_note(away.pods),
             ),
-            help=f"take it back, {by_rollout(step, away.moves[0].after)}; or drain the nodes, and say so: "
+            help=f"{by_rollout(step, (away.after,))}; or drain the nodes, and say so: "
             "`# gpuplan: ignore[GPU708] REASON`",
         )
 
@@ -149,28 +131,6 @@ def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
         least = min(total, promised.get(name, total), key=lambda level: level.guaranteed)
         if name in promised and left < least.guaranteed:
             yield least, left
-
-
-def by_rollout(step: Step, pool: Pool) -> str:
-    """The command that makes steps of it, in this cluster; a rollout can only lead to a layout with a name."""
-    is_inline = isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline
-    command = f"`gpuplan rollout {pool.name} --to {_target(pool)} --cluster {step.after.cluster.name}`"
-    return f"make the division a MigLayout, and run {command}" if is_inline else f"and run {command}"
-
-
-def _target(pool: Pool) -> str:
-    """Return the value of `gpuplan rollout --to` for a way of sharing."""
-    match pool.sharing:
-        case Mig(layout=layout) if not layout.is_inline:
-            return layout.name
-        case TimeSlicing(spec=spec):
-            return f"time-slicing={spec.replicas}"
-        case Mps(spec=spec):
-            return f"mps={spec.replicas}"
-        case Exclusive():
-            return "exclusive"
-        case Mig() | DynamicMig() | Fraction():
-            return "LAYOUT"
 
 
 # --- From one pool to another ------------------------------------------------------------------------------------
@@ -264,8 +224,8 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
             else f"until labels follow the operator's files, {each}",
             label="neither before the change nor after it",
             notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
-            help=f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take "
-            f"it back, {by_rollout(step, pool)}",
+            help=f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or "
+            f"{by_rollout(step, (pool,))}",
         )
 
 
@@ -306,10 +266,7 @@ def entry_changes_under_its_name(step: Step) -> Iterator[Finding]:
                 f"the entry `{name}` keeps its name and divides GPUs otherwise",
                 label=f"all nodes with this label are divided {from_to(division(was), division(layout))}",
                 notes=(labelled(MIG_CONFIG_LABEL, name, by), _NO_APPROVAL),
-                help=f"leave `configName` out, and run `{RETAIN}`; or leave the layout, write another one, and run "
-                "`gpuplan rollout POOL --to LAYOUT`"
-                if layout.keeps_name
-                else "write the layout as it was",
+                help=by_edit(step, layout) if layout.keeps_name else "write the layout as it was",
             )
 
 

@@ -13,11 +13,12 @@ from gpuplan.compiler.manifests import Identity, Manifest, identity_of
 from gpuplan.compiler.planning import kai
 from gpuplan.compiler.planning.kueue import cluster_queue
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, RetainedObject, Tenant
-from gpuplan.features.changes.checks.nodes import RETAIN, earlier, name_of_cluster, pods_note, pods_of
+from gpuplan.features.changes.checks.nodes import earlier, name_of_cluster, pods_note, pods_of
 from gpuplan.features.changes.nodes import quotas
 from gpuplan.features.changes.pods import held
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.tenants import users_of
+from gpuplan.features.changes.ways import RETAIN
 
 
 @check("GPU703", "queue-removed-in-use", family=Family.STEP)

@@ -12,7 +12,8 @@ import click
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.pipeline import writing
-from gpuplan.features.changes import retaining
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL
+from gpuplan.features.changes import edits, retaining
 from gpuplan.features.changes.retaining import Leftover
 from gpuplan.terminal.formats import write_findings
 from gpuplan.terminal.lists import read_nodes_and_others
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 from collections.abc import Mapping
 
 from gpuplan.compiler.planning.node_list import LIST_NODES
-from gpuplan.features.changes import rollouts
-from gpuplan.features.changes.rollouts import Action, Proposal, Wish, find_hindrance, propose
+from gpuplan.features.changes.edits import Action
+from gpuplan.features.changes.rollouts import Proposal, Wish, find_hindrance, propose
 from gpuplan.features.changes.views.rollout import number_of, shown_rollout
 from gpuplan.terminal.lists import in_one, read_texts
 
@@ -63,6 +64,7 @@ def retain(
                 "what `gpuplan retain --prune` says, and add `--without-evidence`",
             )
         _create(terminal.root, retention)
+        terminal.say(_keep_keys(terminal.root, retention, pruned))
         for document in pruned:
             writing.remove(terminal.root, document.path)
             writing.remove_folder(terminal.root, dirname(document.path))
@@ -72,6 +74,24 @@ def retain(
         terminal.say(missing(retention))
     terminal.say(leftovers(retention, pruned, prune=prune, write=write))
     return 0 if write or not (retention.missing or pruned) else 1
+
+
+def _keep_keys(root: Path, retention: Retention, pruned: Sequence[Leftover]) -> str:
+    """Have pools keep the keys that documents decide up to now; return what was changed."""
+    decided = {id(document.decided) for document in pruned}
+    found = [(plan, pool) for plan in retention.report.plans for pool in plan.pools if id(pool) in decided]
+    changes = [(pool, edit) for plan, pool in found for edit in edits.with_key(root, plan, pool)]
+    for pool, edit in changes:
+        if edit.is_by_hand:
+            key = pool.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+            raise GpuplanError(
+                f"gpuplan cannot change `{edit.path}`, in which a person wrote pool `{pool.name}`; nothing was deleted",
+                f"write `names: {{devicePluginConfig: {key}}}` there, and run it again",
+            )
+    edits.write(root, [edit for _, edit in changes])
+    return "".join(
+        f"changed {edit.path}: pool {pool.name} keeps the key that its nodes have\n" for pool, edit in changes
+    )
 
 
 def write_missing(terminal: Terminal, clusters: Sequence[str]) -> None:
@@ -146,8 +166,8 @@ def _why(leftover: Leftover, retention: Retention) -> str:
         return f"it stays: {printable(named)} still {'needs' if len(leftover.needing) == 1 else 'need'} it"
     if leftover.needing is not None:
         return f"it may go: {'nothing' if leftover.is_object else 'no node'} needs it"
-    unseen = "nodes do not show it: " if retention.doubts is not None else ""
-    return f"{unseen}it may go once {printable(leftover.until)}"
+    unseen = "nodes do not show it: delete the file" if retention.doubts is not None else "it may go"
+    return f"{unseen} once {printable(leftover.until)}"
 
 
 def rollout(
@@ -167,7 +187,8 @@ def rollout(
         raise click.UsageError("--to and --back lead to different ends: give one of them.")
     if batch is not None and max_unavailable:
         raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
-    wish = Wish(pool, to, back, batch, max_unavailable, in_one(read_texts(nodes, LIST_NODES)) if nodes else None)
+    listed = in_one(read_texts(nodes, LIST_NODES)) if nodes else None
+    wish = Wish(pool, to, back, batch, max_unavailable, listed, goes_on=write)
     report, proposal = propose(terminal.root, clusters, wish)
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
@@ -185,12 +206,13 @@ def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str
     """Write the first step; return what there is to say of it, and whether it was written."""
     if why := find_hindrance(terminal.root, proposal, listed):
         return f"nothing was written: {why}\n", False
-    edit = proposal.edits[0]
-    if edit.action is Action.CHANGE:
+    step = proposal.edits[0]
+    if by_hand := next((edit for edit in step if edit.is_by_hand), None):
         raise GpuplanError(
-            f"`{edit.path}` says other things too, and an overlay has one document for a pool, so nothing was written",
+            f"gpuplan cannot change `{by_hand.path}`, in which a person wrote the pool, so nothing was written",
             f"change it there as {number_of(proposal, 1)} says, which `gpuplan rollout` shows without --write",
         )
-    rollouts.write(terminal.root, edit)
-    done = "removed" if edit.action is Action.REMOVE else "wrote"
-    return f"{done} {terminal.err_theme.path(edit.path)}: {number_of(proposal, 1)}\n", True
+    edits.write(terminal.root, step)
+    verbs = {Action.WRITE: "wrote", Action.CHANGE: "changed", Action.REMOVE: "removed"}
+    done = [f"{verbs[edit.action]} {terminal.err_theme.path(edit.path)}" for edit in step]
+    return f"{' and '.join(done)}: {number_of(proposal, 1)}\n", True

@@ -13,6 +13,7 @@ from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE, Applier, find_
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import rollouts
+from gpuplan.features.changes.edits import Action, Edit
 from gpuplan.terminal.fitting import Table, folded, folded_commands
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.markdown import escape, fenced, markdown_table
@@ -20,7 +21,7 @@ from gpuplan.terminal.plan import sharing_of, sharing_text
 from gpuplan.terminal.syncing import started, windows_text, within
 from gpuplan.terminal.text import Style, Theme, indent, printable, section
 
-FORMAT_VERSION: Final = "1.3"
+FORMAT_VERSION: Final = "2.0"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -76,8 +77,8 @@ def _instructions(
     proposal: rollouts.Proposal, outcome: rollouts.RolloutPlan
 ) -> Iterator[tuple[int, str, list[_Block]]]:
     """The number of each step, what it is, and what to do at it."""
-    for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
-        yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
+    for index, (step, edits) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
+        yield index, _title(proposal, step), list(_blocks(proposal, step, edits))
 
 
 def _block_page(block: _Block, theme: Theme) -> str:
@@ -148,6 +149,10 @@ def _reasons(refusal: rollouts.Refusal) -> Iterator[str]:
         )
         yield f"  {total_text(shortage.holders)}"
         yield f"instead: {_instead(refusal, shortage)}"
+    yield (
+        "or all nodes at once, in a window that the teams agree to: write the new `sharing` into the pool, run "
+        "`gpuplan retain --write`, and drain the nodes before the sync"
+    )
 
 
 def _instead(refusal: rollouts.Refusal, shortage: rollouts.Shortage) -> str:
@@ -184,7 +189,7 @@ def _capacity_rows(proposal: rollouts.Proposal) -> Iterator[tuple[str, ...]]:
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
-def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollouts.Edit) -> Iterator[_Block]:
+def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edits: Sequence[Edit]) -> Iterator[_Block]:
     """Yield the instructions of a step, in order.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
@@ -201,10 +206,8 @@ def _blocks(proposal: rollouts.Proposal, step: rollouts.RolloutStep, edit: rollo
         yield _Block("in the same commit, take out what names a unit that the pool no longer hands out", _lines(left))
     if applies_itself:
         yield from empty
-    if edit.action is rollouts.Action.REMOVE:
-        yield _Block(f"remove {edit.path}", "")
-    else:
-        verb = "write" if edit.action is rollouts.Action.WRITE else "change in"
+    for edit in edits:
+        verb = {Action.WRITE: "write", Action.CHANGE: "change in"}.get(edit.action, "remove")
         yield _Block(f"{verb} {edit.path}", edit.text, is_written=True)
     yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
     if any(sync.applier for sync in syncs):
@@ -355,8 +358,9 @@ _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 def _wait(proposal: rollouts.Proposal, step: rollouts.RolloutStep) -> list[str]:
     if step.becomes:
         return list(wait_for_nodes(step.nodes, step.becomes))
-    if step.kind is rollouts.StepKind.SETTLE:
-        return [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
+    left = [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
+    if step.kind is rollouts.StepKind.SETTLE and not step.changes_file:
+        return left
     if proposal.plan.cluster.gpu_operator.keeps_plugin_file:
         return [_KUBELETS] if step.kind is rollouts.StepKind.PREPARE else []
     namespace = proposal.plan.cluster.gpu_operator.namespace
@@ -429,7 +433,7 @@ def rollout_as_data(proposal: rollouts.Proposal) -> dict[str, Any]:
                 "kind": step.kind.value,
                 "nodes": list(step.nodes),
                 "moved": list(step.state.moved),
-                "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+                "edits": [{"path": edit.path, "action": edit.action.value, "text": edit.text} for edit in edits],
                 "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
                 "before": _before(proposal, step),
                 "apply": _apply(proposal, step),
@@ -439,7 +443,7 @@ def rollout_as_data(proposal: rollouts.Proposal) -> dict[str, Any]:
                 "needs_person": False,
                 "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
             }
-            for index, (step, edit) in enumerate(steps, start=1)
+            for index, (step, edits) in enumerate(steps, start=1)
         ],
         "refusal": _refusal(outcome) if isinstance(outcome, rollouts.Refusal) else None,
         "left_over": [item._asdict() for item in proposal.left_over],

@@ -1,0 +1,1 @@
+"""What gpuplan prints is done to the letter, to its end."""

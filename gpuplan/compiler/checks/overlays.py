@@ -34,7 +34,8 @@ def list_replaced(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Repeat the entries that are to stay. Where the list is meant to be shorter, ignore this rule there.
     """
-    for part in (*plan.pools, *plan.tenants, *plan.workloads):
+    parts: tuple[Pool | Tenant | Workload, ...] = (*plan.pools, *plan.tenants, *plan.workloads)
+    for part in parts:
         for lost in _dropped(plan, part):
             shown = [f"`{_in_flow(item)}`" for item in lost.items[:_SHOWN]]
             more = f", and the other {len(lost.items) - _SHOWN} there" if lost.items[_SHOWN:] else ""
@@ -103,28 +104,28 @@ def _lists(spec: type[BaseModel]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def _is_same(keys: tuple[str, ...], item: object, other: object) -> bool:
+def _is_same(keys: tuple[str, ...], entry: object, other: object) -> bool:
     """Whether two items have one name: a part that one of them leaves out does not tell them apart."""
-    ours, theirs = ({keys[0]: each} if isinstance(each, str) and keys else each for each in (item, other))
+    ours, theirs = ({keys[0]: each} if isinstance(each, str) and keys else each for each in (entry, other))
     if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
         return ours == theirs
     both = [key for key in keys if key in ours and key in theirs]
     return bool(both) and all(ours[key] == theirs[key] for key in both)
 
 
-def _exists(plan: Plan, item: object) -> bool:
-    """Whether this cluster has what an item of the base is about: it may have other pools, cut in another way."""
-    if not isinstance(item, dict) or "pool" not in item:
-        return isinstance(item, dict) or item not in {name for kind, name in plan.removed if kind == "PriorityClass"}
-    pool = plan.find_pool(str(item["pool"]))
-    return pool is not None and any(item.get("unit", unit.name) == unit.name for unit in pool.units)
+def _exists(plan: Plan, entry: object) -> bool:
+    """Whether this cluster has what an entry of the base is about: it may have other pools, cut in another way."""
+    if not isinstance(entry, dict) or "pool" not in entry:
+        return isinstance(entry, dict) or entry not in {name for kind, name in plan.removed if kind == "PriorityClass"}
+    pool = plan.find_pool(str(entry["pool"]))
+    return pool is not None and any(entry.get("unit", unit.name) == unit.name for unit in pool.units)
 
 
-def _in_flow(item: object) -> str:
-    if isinstance(item, dict):
-        return f"{{{', '.join(f'{key}: {_in_flow(value)}' for key, value in item.items())}}}"
-    is_plain = isinstance(item, str) and _PLAIN.fullmatch(item) and read_plain(item) == (item, None)
-    return str(item) if is_plain else json.dumps(item, default=str)
+def _in_flow(entry: object) -> str:
+    if isinstance(entry, dict):
+        return f"{{{', '.join(f'{key}: {_in_flow(value)}' for key, value in entry.items())}}}"
+    is_plain = isinstance(entry, str) and _PLAIN.fullmatch(entry) and read_plain(entry) == (entry, None)
+    return str(entry) if is_plain else json.dumps(entry, default=str)
 
 
 _PLAIN: Final = regex(r"[A-Za-z0-9][A-Za-z0-9._/@+-]*")

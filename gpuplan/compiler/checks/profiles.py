@@ -282,7 +282,7 @@ def _lost_units(plan: Plan, line: _Written) -> dict[str, Origin]:
         quota.unit: tenant.at / "quotas" / index / "unit"
         for tenant in plan.tenants
         for index, quota in enumerate(tenant.spec.quotas)
-        if quota.pool in pools and quota.unit not in there and line.gpu.find_profile(quota.unit or "")
+        if quota.pool in pools and quota.unit and quota.unit not in there and line.gpu.find_profile(quota.unit)
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import value_of
+from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.base.wording import misspelling, renaming
 from gpuplan.compiler.documents.document import Document, Reading
 from gpuplan.compiler.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
@@ -32,7 +32,7 @@ def merge(
     for key, patch in _unique(patches, diagnostics):
         if (astray := _astray(patch)) and key in documents:
             del documents[key]
-            said = f"{astray[-1]}: {value_of(patch.data, astray)}"
+            said = f"{astray[-1]}: {value_at(patch.data, astray)}"
             finding = Finding(
                 at=(patch.origin._replace(path=astray)).key,
                 message="`$patch: delete` belongs into `metadata`"
@@ -73,7 +73,7 @@ def _astray(patch: Document) -> Path | None:
     """Return where a patch says that it deletes its document, if it says so in a wrong place or in other words."""
     right = ("metadata", _DIRECTIVE)
     places = (*((*around, name) for around in ((), ("spec",), ("metadata",)) for name in (_DIRECTIVE, "patch")),)
-    said = ((place, value_of(patch.data, place)) for place in places)
+    said = ((place, value_at(patch.data, place)) for place in places)
     return next(
         (place for place, value in said if str(value).lower() in _DELETIONS and (place, value) != (right, "delete")),
         None,

@@ -14,12 +14,7 @@ from gpuplan.compiler.planning.node_pools import find_names
 from gpuplan.compiler.policy.rules import UNKNOWN_FIELD, WRONG_TYPE
 
 
-def completed(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
-    """Return a finding on one document with what others, and the catalog of clouds, add to its help."""
-    return _with_node_names(_with_pools(diagnostic, documents))
-
-
-def _with_node_names(diagnostic: Diagnostic) -> Diagnostic:
+def with_node_names(diagnostic: Diagnostic) -> Diagnostic:
     """Return a finding whose help names `selector` with what to write if rules choose nodes, which see no labels."""
     finding, source = diagnostic.finding, diagnostic.finding.at.source
     found = _SELECTOR.search(finding.help) if diagnostic.rule in (UNKNOWN_FIELD, WRONG_TYPE) else None
@@ -43,7 +38,7 @@ _SELECTOR = regex(r"`selector:(?: \{(.*)\})?`|as `selector`")
 _LABEL = regex(r"([\w./-]+): ([\w.-]+)")
 
 
-def _with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
+def with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
     """Return a finding whose help leaves a pool open with the names of the pools that have the unit there, if any."""
     finding, documents = diagnostic.finding, list(documents)
     if (found := _OPEN_POOL.search(finding.help)) is None:
@@ -54,7 +49,7 @@ def _with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagno
     layouts = {item.name: value_of(item.data, ("spec", "instances")) for item in documents if item.kind == "MigLayout"}
     shared = {item.name: value_of(item.data, ("spec", "sharing")) for item in documents if item.kind == "Pool"}
     unit = found["unit"] or quota.get("unit")
-    pools = sorted(name for name, sharing in shared.items() if _offers(mapping(sharing), layouts, unit))
+    pools = sorted(name for name, sharing in shared.items() if offers(mapping(sharing), layouts, unit))
     if not pools or pools[_MOST_POOLS:]:
         return diagnostic
     names = listing(pools, None, "or")
@@ -68,7 +63,7 @@ _OPEN_POOL = regex(r"(pool: \.\.\.)(?:, unit: (?P<unit>[^,}`]+))?|(?<=^add `)(po
 _MOST_POOLS = 8
 
 
-def _offers(sharing: Mapping[str, object], layouts: Mapping[str, object], unit: object) -> bool:
+def offers(sharing: Mapping[str, object], layouts: Mapping[str, object], unit: object) -> bool:
     """Whether the way in which a pool is shared makes a unit, or without one, whether it makes no more than one."""
     mig = mapping(sharing.get("mig"))
     instances = mapping(mig.get("instances") or layouts.get(str(mig.get("layout"))))

@@ -39,7 +39,7 @@ def tidy(
         first = merged.setdefault(key, diagnostic)
         new = tuple(name for name in diagnostic.clusters if name not in first.clusters)
         if new:
-            fuller = max(first, diagnostic, key=lambda item: len(item.finding.related))
+            fuller = max(first, diagnostic, key=lambda each: len(each.finding.related))
             merged[key] = replace(fuller, clusters=tuple(sorted((*first.clusters, *new))))
     return tuple(merged[key] for key in sorted(merged))  # type: ignore[type-var]  # tuples of text and numbers
 

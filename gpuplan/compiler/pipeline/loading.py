@@ -39,9 +39,9 @@ from gpuplan.compiler.documents import (
     read_manifests,
     removals,
 )
-from gpuplan.compiler.pipeline.completing import completed
+from gpuplan.compiler.pipeline.completing import with_node_names, with_pools
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
-from gpuplan.compiler.pipeline.unread import UnreadFiles
+from gpuplan.compiler.pipeline.unread import UnreadFiles, way_to_overlay
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, models, parse
@@ -251,9 +251,7 @@ class _Loader:
                 known = self.parsed[id(document)] = replace(known, policy=None)
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                completed(
-                    self.unread_files.sent(item, documents), {id(each): each for each in (*bases, *documents)}.values()
-                )
+                with_node_names(with_pools(self.unread_files.sent(item, documents), (*bases, *documents)))
                 for item in known.diagnostics
                 if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
@@ -388,26 +386,12 @@ def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
             else ()
         )
         if documents:
-            help_ = _home_of(tree, path, documents)
+            help_ = way_to_overlay(tree, DEFAULT_BASES[0], path, documents)
             yield CLUSTER_DOCUMENT.report(
                 Finding(documents[0].origin, f"{path} is in no cluster's folder, and not read", help=help_)
             )
 
 
-def _home_of(tree: FileTree, path: str, documents: Sequence[Document]) -> str:
-    """Return where to move a file beside the clusters' folders: to that of its Cluster, or to that of its name."""
-    stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
-    if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
-        folder = f"{OVERLAYS}/{cluster}"
-        if tree.target(f"{folder}/cluster.yaml").kind is Kind.FILE:
-            return f"delete it: {folder}/cluster.yaml is the Cluster `{cluster}`"
-        return f"type `mkdir -p {folder} && mv {path} {folder}/cluster.yaml`"
-    clusters = find_folders(tree, OVERLAYS)
-    folders = [f"{OVERLAYS}/{name}/" for name in ([stem] if stem in clusters else clusters)]
-    return f"move it to {listing(folders, _FEW, 'or')} for one cluster, or to `{DEFAULT_BASES[0]}/` for all"
-
-
-_FEW: Final = 8
 _FOLDERS: Final = frozenset(
     ("clusters", "gpuplan", "layouts", "policies", "policy", "pools", "priority-classes", "tenants", "workloads")
 )

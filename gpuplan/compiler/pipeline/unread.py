@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from posixpath import basename, commonpath, dirname
@@ -126,6 +126,22 @@ class UnreadFiles:
             for item in read_bytes(path, self.tree.read(path, MAX_BYTES))[0]:
                 help_ = f"rename {path} to {right}: gpuplan reads `*.yaml` and `*.yml` alone"
                 yield unknown_document(item.kind, item.name), help_
+
+
+def way_to_overlay(tree: FileTree, base: str, path: str, documents: Sequence[Document]) -> str:
+    """Return where to move a file beside the clusters' folders: to that of its Cluster, or to that of its name."""
+    stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
+    if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
+        folder = f"{OVERLAYS}/{cluster}"
+        if tree.target(f"{folder}/cluster.yaml").kind is Kind.FILE:
+            return f"delete it: {folder}/cluster.yaml is the Cluster `{cluster}`"
+        return f"type `mkdir -p {folder} && mv {path} {folder}/cluster.yaml`"
+    clusters = find_folders(tree, OVERLAYS)
+    folders = [f"{OVERLAYS}/{name}/" for name in ([stem] if stem in clusters else clusters)]
+    return f"move it to {listing(folders, _FEW, 'or')} for one cluster, or to `{base}/` for all"
+
+
+_FEW = 8
 
 
 def way_to_component(cluster: str, stage: str, file: str, each: str = "") -> str:

@@ -472,8 +472,8 @@ def _value_not_allowed(
         )
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
-        if advice := NOT_SUPPORTED.get((str(*at.path[-2:-1]), str(value).lower())):
-            return Finding(at, f"`{at}` cannot be {shown}", label="not supported", help=advice)
+        if other := NOT_SUPPORTED.get((str(*at.path[-2:-1]), str(value).lower())):
+            return Finding(at, f"`{at}` cannot be {shown}", label="not supported", help=other)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
         close = begun[0] if len(begun) == 1 else closest(str(value), allowed)
         return Finding(

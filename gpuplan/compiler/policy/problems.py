@@ -140,7 +140,9 @@ def mended(
     rest = {*problems}
     for place, problem in problems.items():
         value = value_at(data, place) if problem["type"] in EXPECTED_TYPES else None
-        meant = None if value is None else as_meant(model, place, value)
+        inner = nested_model(model, place)
+        lacks_colon = inner is not None and with_colon(str(value), named(inner)) is not None
+        meant = None if value is None or lacks_colon else as_meant(model, place, value)
         if isinstance(meant, dict | list) and not lacks(meant):
             data = _put(data, place, meant)
             rest.discard(place)

@@ -101,6 +101,8 @@ class Context:
             one_of = listing(names, 8, "or") if names else f"the name of a {kind}"
             return Finding(at, f"`{name}` is the name of no {kind}", label="stands for a name", help=f"write {one_of}")
         close = self._guess(name, names)
+        if close and name in (close.lower(), close.lower().replace("_", "-")):
+            return None  # GPU120 tells how to spell the document's name
         known = f"name {listing(names, None, 'or')}, or " if 0 < len(names) <= _FEW else ""
         return Finding(
             at,

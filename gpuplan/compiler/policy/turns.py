@@ -559,7 +559,8 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
         " ".join(_WEIGHTS[:2]): lambda value, _: {"surplus": {"weight": value}},
-        "hard": _hard,
+        "hard requests limits": _hard,
+        "resourceQuota": lambda value, _: _hard(mapping(value).get("hard"), {}),
         "pools": _pools,
         "limitRange": _range,
         "resourceGroups": _flavors,

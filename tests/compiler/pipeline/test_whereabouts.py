@@ -149,6 +149,20 @@ def test_an_object_among_the_policies_is_sent_to_each_cluster(platform: Path, ki
                 "with `a100-mixed` or `a100-production` as the `pool`"
             ),
         ),
+        (
+            "  resourceQuota: {hard: {requests.nvidia.com/mig-2g.20gb: 2}}",
+            (
+                "write `quotas: [{pool: ..., unit: 2g.20gb, guaranteed: 2}]`, "
+                "with `a100-agents` or `a100-mixed` as the `pool`"
+            ),
+        ),
+        (
+            "  limits: {nvidia.com/mig-1g.10gb: 2}",
+            (
+                "write `quotas: [{pool: ..., unit: 1g.10gb, guaranteed: 2}]`, "
+                "with `a100-agents` or `a100-small` as the `pool`"
+            ),
+        ),
         ("  quotas:\n    - {unit: 3g.40gb, guaranteed: 2}", "add `pool:` with `a100-mixed` or `a100-production`"),
     ],
 )

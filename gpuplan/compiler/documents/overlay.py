@@ -32,7 +32,7 @@ def merge(
     for key, patch in _unique(patches, diagnostics):
         if (astray := _astray(patch)) and key in documents:
             del documents[key]
-            said = f"{astray[-1]}: {value_at(patch.data, astray)}"
+            said = f"{astray[-1]}: {value_at(patch.data, astray) or 'false'}"
             finding = Finding(
                 at=(patch.origin._replace(path=astray)).key,
                 message="`$patch: delete` belongs into `metadata`"
@@ -73,6 +73,8 @@ def _astray(patch: Document) -> Path | None:
     """Return where a patch says that it deletes its document, if it says so in a wrong place or in other words."""
     right = ("metadata", _DIRECTIVE)
     places = (*((*around, name) for around in ((), ("spec",), ("metadata",)) for name in (_DIRECTIVE, "patch")),)
+    if value_at(patch.data, ("spec", "enabled")) is False:
+        return "spec", "enabled"
     said = ((place, value_at(patch.data, place)) for place in places)
     return next(
         (place for place, value in said if str(value).lower() in _DELETIONS and (place, value) != (right, "delete")),

@@ -89,7 +89,11 @@ def test_a_line_that_no_policy_says_is_traced(built: Path) -> None:
     edit(file, "apiVersion: scheduling.k8s.io/v1\n", "apiVersion: scheduling.k8s.io/v2\n")
 
     answer = run("build", cwd=built).out
-    assert f"change the policy that `gpuplan trace {file.relative_to(built)}:2` names; then" in answer
+    assert (
+        f"change the policy that `gpuplan trace {file.relative_to(built)}:2` names, or write a kustomize Component"
+        in answer
+    )
+    assert "then run `gpuplan build --force`, which alone drops the edit\n" in answer
 
 
 def test_an_output_elsewhere_is_not_traced(built: Path) -> None:

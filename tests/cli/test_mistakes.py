@@ -141,6 +141,23 @@ def _a_clone(tmp_path: Path, *options: str) -> Path:
 
 
 @pytest.mark.parametrize("options", [(), ("--depth=1",)])
+def test_a_branch_without_its_remote_is_fetched_too(tmp_path: Path, options: tuple[str, ...]) -> None:
+    clone = _a_clone(tmp_path, *options)
+
+    answer = help_of("validate", "--against", "next", cwd=clone)
+    [command] = re.findall("type `git (fetch [^`]+)`, then `gpuplan validate --against next`", answer)
+    git(clone, *shlex.split(command))
+    assert run("validate", "--against", "next", cwd=clone).code == 0
+
+
+def test_a_branch_that_only_the_remote_has_here_is_named_with_it(tmp_path: Path) -> None:
+    clone = _a_clone(tmp_path, "--no-single-branch")
+
+    assert "Type `gpuplan validate --against origin/next`" in help_of("validate", "--against", "next", cwd=clone)
+    assert "fetch" not in help_of("validate", "--against", "nowhere", cwd=clone)
+
+
+@pytest.mark.parametrize("options", [(), ("--depth=1",)])
 def test_a_branch_of_the_remote_is_fetched_by_what_is_said(options: tuple[str, ...], tmp_path: Path) -> None:
     clone = _a_clone(tmp_path, *options)
 

@@ -94,29 +94,23 @@ def _meanings(name: str, nodes: str, gpus: str, model: str, colon: str, sharing:
     known = load()
     models = (model,) if known.find(model) else tuple(_longer(model, sharing)) or known.suggest(model) or (model,)
     pairs = ((nodes, gpus),) if gpus else ((nodes, "8"), *((("1", nodes),) if nodes and int(nodes) <= _MOST else ()))
-    said = []
+    shared, said = {one: _mended(one, sharing) for one in models}, []
     for number, each in pairs:
-        mended = [f"{name}={number}x{each}x{one}{colon}{_mended(one, sharing)}" for one in models]
+        mended = [f"{name}={number}x{each}x{one}{colon}{meant}" for one, (meant, _) in shared.items()]
         if not all(map(_POOL.fullmatch, mended)):
             return ""
         lines = listing([f"--pool {line}" for line in mended], None, last="or")
         said.append(f"{count(int(number), 'node')} with {count(int(each), 'GPU')}{' each' * (number != '1')}: {lines}")
-    try:
-        _sharing(known.get(models[0]), *(sharing or "exclusive").partition("=")[::2])
-    except GpuplanError as error:
-        said.append(f"{error.message}: {error.hint}")
-    return "; ".join(said)
+    return "; ".join(filter(None, [*said, shared[models[0]][1]]))
 
 
-def _mended(model: str, sharing: str) -> str:
-    """Return a sharing, or the first that is named instead of it."""
-    gpu = load().find(model)
+def _mended(model: str, sharing: str) -> tuple[str, str]:
+    """Return a sharing, or the first that is named instead of it, and what is wrong with it."""
     try:
-        if gpu and sharing:
-            _sharing(gpu, *sharing.partition("=")[::2])
+        _sharing(load().get(model), *(sharing or "exclusive").partition("=")[::2])
     except GpuplanError as error:
-        return next(iter(_NAMED.findall(error.hint or "")), sharing)
-    return sharing
+        return next(iter(_NAMED.findall(error.hint)), sharing), f"{error.message}: {error.hint}"
+    return sharing, ""
 
 
 _NAMED: Final = regex("`([a-z]+[-a-z]*(?:=[^` ]+)?)`")

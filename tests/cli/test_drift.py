@@ -222,7 +222,7 @@ def test_the_cluster_must_be_known(tmp_path: Path) -> None:
     done = run("drift", "live.yaml", cwd=root)
 
     assert done.code == 2
-    assert "help: name it: `gpuplan drift -c dev` or `gpuplan drift -c prod`" in done.err
+    assert "help: name it, with the same files: `-c dev` or `-c prod`" in done.err
 
 
 def test_a_dump_of_another_cluster_is_trouble_unless_the_cluster_is_named(root: Path) -> None:

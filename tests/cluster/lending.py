@@ -46,13 +46,15 @@ _TAINT: Final = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 _NUMBERS = count(1)
 
 
-def write(repository: Path, scheduler: str, names: Iterable[str], sharing: str = "exclusive") -> None:
-    """A repository with a pool, an alice and a mallory for each name, and an eve with part of another pool; built.
+def write(
+    repository: Path, scheduler: str, names: Iterable[str], sharing: str = "exclusive", others: Iterable[str] = ()
+) -> None:
+    """A repository with a pool, an alice and a mallory for each name, an eve with part of another pool, and others.
 
     All have one parent: KAI-Scheduler v0.12.0 passes over queues that have none.
     """
     more = "" if sharing == "fraction" else f"allow: {{unitsPerContainer: {GPUS}}}"
-    documents = [_pool(ELSEWHERE, "exclusive")]
+    documents = [*others, _pool(ELSEWHERE, "exclusive")]
     for name in names:
         documents += [
             _pool(name, sharing),

@@ -43,10 +43,12 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl create secret generic": ("--from-literal", "-n"),
     "kubectl debug": ("--", "--image", "-T", "-i"),
     "kubectl delete applicationset": ("--cascade", "-n"),
+    "kubectl delete deployment.apps": ("-n",),
     "kubectl delete job": ("-l", "-n"),
     "kubectl delete namespace": (),
     "kubectl delete nodefeaturerule": (),
     "kubectl delete pod": ("--field-selector", "-l", "-n"),
+    "kubectl delete priorityclass.scheduling.k8s.io": (),
     "kubectl describe": ("-n",),
     "kubectl diff": ("--server-side", "--force-conflicts", "-f", "-k"),
     "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),
@@ -54,11 +56,12 @@ KNOWN: dict[str, tuple[str, ...]] = {
         *("--field-selector", "--show-labels", "--show-managed-fields", "--watch"),
         *("-A", "-L", "-l", "-n", "-o", "-w"),
     ),
-    "kubectl label": ("--overwrite",),
+    "kubectl label": ("--overwrite", "-n"),
     "kubectl logs": ("-l", "-n"),
     "kubectl port-forward": ("-n",),
     "kubectl patch": ("--patch-file", "--type", "-n", "-p"),
     "kubectl rollout status": ("-n", "--timeout"),
+    "kubectl scale": ("--replicas", "-n"),
     "kubectl uncordon": (),
     "kubectl wait": ("--for", "--timeout", "-l", "-n"),
     # https://pipx.pypa.io/stable/docs/
@@ -105,4 +108,4 @@ def problems(command: str, folder: Path) -> list[str]:
 def _is_written(application: str, folder: Path) -> bool:
     """Whether gpuplan has written the Application, or the ApplicationSet that makes it."""
     applications = (folder / "out/argocd").glob(f"*/**/application-{application}.yaml")
-    return any(applications) or application.startswith("gpu-namespace-")
+    return any(applications) or application.startswith(("gpu-namespace-", "gpu-workloads-"))

@@ -88,6 +88,7 @@ def _field(field: Immutable) -> str:
         f"where `{field.unless}` is not" if field.unless else "",
         "to less" if field.may_grow else "",
         "to another value" if field.may_go else "",
+        f"by {field.by}" if field.by else "",
     )
     when = " ".join(filter(None, cases))
     return f"`{field.field}`{f' ({when})' if when else ''}"

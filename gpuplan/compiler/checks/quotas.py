@@ -303,13 +303,14 @@ def limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A limit above the pool's capacity bounds nothing, and one above the parent's is never reached. Both look like a
-    bound that was thought about, and often count GPUs where units are counted, or the other way round.
+    bound that was thought about, and often count GPUs where units are counted, or the other way round. While a rollout
+    is under way its pool has fewer units for a time, and there is no finding.
 
     ## Instead
     Lower the limit, or write `limit: none` to say that there is no bound.
     """
     for tenant, quota in each_quota(plan):
-        if quota.unit.capacity:
+        if quota.unit.capacity and quota.pool.rollout is None:
             yield from _out_of_reach(tenant, quota, quota.unit.capacity, "pool has", quota.pool.nodes.at / "count")
     for part in plan.tree.nested_quotas:
         holder = f"parent `{part.holder.name}` may use"

@@ -10,6 +10,7 @@ from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.base.plain import grouped
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.quantities import parse_quantity
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
@@ -34,6 +35,7 @@ from gpuplan.features.changes.model import (
     GrantChange,
     ObjectChange,
     amount,
+    deletion,
     fate_of_queues,
     from_to,
     names,
@@ -460,10 +462,35 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
         return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
+    if (queue := _queue(step.after, new)) != _queue(step.before, old):
+        then = (
+            f"wait in queue `{queue}`: run it once that is there" if queue else "start: run it once its queue is gone"
+        )
+        delete = deletion(_maker(new))
+        return f"while a pod is ready, Kueue refuses another queue; {delete} ends all pods at once, and new ones {then}"
     if not new.is_grouped:
         return "its pods are recreated, one after the other"
     at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""
     return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
+
+
+def _queue(plan: Plan, workload: Workload) -> str:
+    """Return the queue of Kueue that a workload names, or ""."""
+    return local_queue(workload.tenant) if plan.scheduler.suspends_jobs else ""
+
+
+def _maker(workload: Workload) -> Identity:
+    """Return the object that makes a service's pods. KServe gives its Deployment the labels of the InferenceService.
+
+    (`reconcileRawDeployment` in `pkg/controller/v1beta1/inferenceservice/components/predictor.go` of kserve/kserve.)
+    """
+    match needed_api(workload):
+        case models.Api.LEADER_WORKER_SET:
+            return Identity("leaderworkerset.x-k8s.io", "LeaderWorkerSet", workload.namespace, workload.name)
+        case models.Api.INFERENCE_SERVICE:
+            return Identity("apps", "Deployment", workload.namespace, f"{workload.name}-predictor")
+        case _:
+            return Identity("apps", "Deployment", workload.namespace, workload.name)
 
 
 def _route(workload: Workload) -> models.Route | None:

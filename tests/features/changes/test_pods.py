@@ -11,7 +11,7 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.manifests import Subject
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.changes.checks import nodes as running
+from gpuplan.features.changes.checks import nodes as running, run
 from gpuplan.features.changes.model import CapacityChange, Change, NodeImpact
 from gpuplan.features.changes.nodes import pods_on
 from gpuplan.features.changes.pods import Holder, Pod, find_holders, read_pods
@@ -355,3 +355,39 @@ def test_pods_of_a_tenant_are_those_in_its_namespaces(plan: Plan) -> None:
 )
 def test_how_many_hold_gpus_is_said_where_it_is_known(number: int | None, notes: tuple[str, ...]) -> None:
     assert running.pods_note(number) == notes
+
+
+# --- Pods that a new scheduler does not count --------------------------------------------------------------------
+
+CLUSTER = """
+---
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: SCHEDULER}
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "shares", "notes"),
+    [
+        ("kubernetes", "kueue", (2, 1), ["they hold 3 `shared` of pool `shared`, until they end"]),
+        ("kueue", "kubernetes", (2, 1), None),  # a ResourceQuota counts what is there
+        ("kueue", "kueue", (2, 1), None),
+        ("kubernetes", "kueue", (), None),
+    ],
+)
+def test_pods_that_run_are_counted_for_a_scheduler_that_does_not(
+    was: str, becomes: str, shares: tuple[int, ...], notes: list[str] | None
+) -> None:
+    before, after = (a_plan(FLEET + CLUSTER.replace("SCHEDULER", kind)) for kind in (was, becomes))
+    spec = [{"containers": [{"resources": {"requests": {SHARE: str(number)}}}]} for number in shares]
+    pods = listed(*(an_item(f"p{index}", "shared-1", spec=each) for index, each in enumerate(spec)))
+    step = Step.of(before, after, pods)
+
+    found = [list(item.finding.notes) for item in run(step) if item.code == "GPU758"]
+
+    assert found == ([] if notes is None else [notes])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.compiler.manifests.kinds.model import (
+    QUEUE_OF_PODS as QUEUE_OF_PODS,
     Care as Care,
     Disturbance as Disturbance,
     Immutable as Immutable,

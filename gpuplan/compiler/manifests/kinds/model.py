@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import Value
@@ -77,11 +78,12 @@ Disturbance = ChangeClass | Judgement
 
 
 class Immutable(Value):
-    """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
+    """A field that the API server lets nobody change, such as ``spec.clusterQueue``, or one label.
 
     ``default`` is what the server makes of it where it is absent. ``where`` and ``unless`` are fields: only objects
     that have something at the one, and nothing at the other, keep this field. What ``may_go`` may be taken away or
-    added all the same, and an amount that ``may_grow`` may become greater.
+    added all the same, and an amount that ``may_grow`` may become greater. ``by`` is what refuses it
+    beside the API server, and when.
     """
 
     field: str
@@ -90,6 +92,7 @@ class Immutable(Value):
     unless: str = ""
     may_go: bool = False
     may_grow: bool = False
+    by: str = ""
 
     @property
     def route(self) -> Route:
@@ -162,4 +165,17 @@ class Kind(Value):
 
 
 def route_of(field: str) -> Route:
-    return tuple(field.split("."))
+    metadata, is_label, label = field.partition(".labels.")
+    return (metadata, "labels", label) if is_label and metadata == "metadata" else tuple(field.split("."))
+
+
+QUEUE_OF_PODS: Final = Immutable(
+    "metadata.labels.kueue.x-k8s.io/queue-name", by="Kueue, which knows the kind, while a pod is ready"
+)
+"""The queue of what makes pods, once and for all: it takes none away either.
+
+(`ValidateUpdate` in `pkg/controller/jobs/deployment/deployment_webhook.go` and in
+`pkg/controller/jobs/leaderworkerset/leaderworkerset_webhook.go` of kubernetes-sigs/kueue, v0.17.0 to v0.19.2. That of
+v0.17.0 has no exception for a LeaderWorkerSet without ready pods.) A dry run calls the webhook, so that Argo CD cannot
+compare. Work that is queued as a whole keeps its queue, too, but has another name where its queue is another.
+"""

@@ -1,4 +1,4 @@
-"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-756)."""
+"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-758)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of
-from gpuplan.compiler.manifests.kinds import Route, assume_kind
+from gpuplan.compiler.manifests.kinds import QUEUE_OF_PODS, Route, assume_kind
 from gpuplan.compiler.planning.plan import (
     MIG_CONFIG_LABEL,
     WORKLOAD_LABEL,
@@ -239,19 +239,28 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     has it.
 
     Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
+    With Kueue a class never evicts by itself: a move there, or back, changes classes that `preempts` whatever their
+    name. Kueue lets nobody change the queue of a Deployment or a LeaderWorkerSet while a pod of it is ready. Deleting
+    it ends all of its pods at once, and the next sync makes new ones ([GPU758](GPU758.md)).
     A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
     uses it; its size may grow where its StorageClass has `allowVolumeExpansion`. Kueue keeps a ResourceFlavor while a
     ClusterQueue names it, and a Topology while a ResourceFlavor names it. Remove the pool's quotas in an earlier
     commit, and add them again in a later commit.
     """
     earlier = _objects(step.before)
+    is_moved = step.before.scheduler is not step.after.scheduler
     for identity, (body, at) in _objects(step.after).items():
         if identity in earlier and (found := locked_fields(identity, earlier[identity][0], body)):
             fields = joined([f"`{'.'.join(route)}`" for route in found])
-            may_grow = {item.route for item in assume_kind(identity.group, identity.kind).immutable if item.may_grow}
+            locked = assume_kind(identity.group, identity.kind).immutable
+            may_grow = {item.route for item in locked if item.may_grow}
             verb = "made smaller" if may_grow.issuperset(found) else "changed"
             # Policies give the object its name, and can give it another.
             is_named = at is not None or identity.kind == "PriorityClass"
+            instead = "add one with another name and leave this; or" if is_named else "take it back, or"
+            if is_moved and at is None and _BY_SCHEDULER.issuperset(found):
+                instead = "the scheduler decides it, whatever the name:"
+            by = next((item.by for item in locked if item.by and item.route in found), "")
             hold = assume_kind(identity.group, identity.kind).held_by
             delete = f"run {deletion(identity)} once Argo CD or Flux has read the commit"
             if identity.kind == "PersistentVolumeClaim":
@@ -261,10 +270,14 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
             yield Finding(
                 at if at is not None else _place(step.after, identity, body, found[0]),
                 f"{fields} of {identity.kind} `{identity.name}` cannot be {verb}",
-                label="the API server refuses it",
+                label=f"refused by {by}" if by else "the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
-                help=f"{'add one with another name and leave this; or' if is_named else 'take it back, or'} {delete}",
+                help=f"{instead} {delete}",
             )
+
+
+_BY_SCHEDULER: Final = frozenset((("preemptionPolicy",), QUEUE_OF_PODS.route))
+"""The fixed fields that are otherwise with another scheduler."""
 
 
 # --- Objects and where they come from ----------------------------------------------------------------------------

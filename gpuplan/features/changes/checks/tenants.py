@@ -1,4 +1,4 @@
-"""Checks on what tenants lose while they use it: units, queues, namespaces, classes (GPU703, 706-707, 711, 715-716)."""
+"""Checks on what tenants lose while they use it: units, queues, classes (GPU703, 706-707, 711, 715-716, 758)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gpuplan.compiler.backends import kueue
 from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
-from gpuplan.compiler.base.wording import count, listing
+from gpuplan.compiler.base.plain import grouped
+from gpuplan.compiler.base.wording import count, joined, listing
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, name_of, number
 from gpuplan.compiler.manifests import Identity, Manifest, identity_of
@@ -130,6 +131,53 @@ def scheduler_left_with_work(step: Step) -> Iterator[Finding]:
         )
 
 
+@check("GPU758", "running-pods-not-counted", Severity.WARNING, family=Family.STEP)
+def running_pods_not_counted(step: Step) -> Iterator[Finding]:
+    """The cluster gets a scheduler that does not count the pods that run now.
+
+    ## Why
+    What started before the queues were there is in none of them. Until it ends, tenants may use all of their quota
+    beside it, the units of a guarantee may be taken, and nothing evicts who has them. What is admitted meanwhile and
+    finds no room stays `Pending`.
+
+    Kueue counts what its webhook has seen (`Default` in `pkg/controller/jobs/pod/pod_webhook.go` there). KAI-Scheduler
+    makes PodGroups of pods that name it as `schedulerName` (`pkg/podgrouper/pod_controller.go`), and counts these; the
+    rest it takes from the pool as a whole (`getNodeResources` in `pkg/scheduler/plugins/proportion/proportion.go`).
+    Run:ai 3.0 schedules by KAI-Scheduler.
+
+    Teams must start anew, too, what they have deployed themselves. Kueue puts each Deployment and LeaderWorkerSet that
+    somebody changes into the queue `default`, and refuses that while a pod of it is ready: so it refuses every change.
+    It refuses a queue for a Job that is not suspended.
+
+    ## Instead
+    Let what runs end, or start it anew once the queues are there, as [move to Kueue](../how-to/move-to-kueue.md)
+    says. Pods that are listed with `--pods` are counted; else those that the workloads may have. Where none runs there
+    is no finding.
+    """
+    old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
+    if old.traits is new.traits or not new.traits.counts_tenants:
+        return
+    held_now = [
+        (used, quota)
+        for tenant in step.before.tenants
+        for quota in tenant.quotas
+        if (used := _used(step, tenant, quota, plan=step.before))
+    ]
+    units = grouped(((quota.pool.name, quota.unit.name), used) for used, quota in held_now)
+    if units or step.pods is None:
+        numbers = [f"{number(add(found))} `{unit}` of pool `{pool}`" for (pool, unit), found in sorted(units.items())]
+        yield Finding(
+            new.at / "kind",
+            f"pods that run now are not counted by {new.traits.title}",
+            label=f"it was `{old.kind}`",
+            notes=(
+                *([f"they hold {joined(numbers)}, until they end"] if numbers else ()),
+                *(["as its workloads ask for at most; `--pods FILE` counts what runs"] if step.pods is None else ()),
+            ),
+            help="start anew what runs once the queues are there, also what teams have deployed themselves",
+        )
+
+
 @check("GPU706", "guarantee-below-use", Severity.WARNING, family=Family.STEP)
 def guarantee_below_use(step: Step) -> Iterator[Finding]:
     """A guarantee falls below what its tenant uses.
@@ -205,10 +253,14 @@ def _lowered(step: Step) -> Iterator[tuple[Tenant, Quota, Quota]]:
             yield new, quota, has.get(key) or quota._replace(at=new.at / "quotas", guaranteed=0, limit=0, caps=caps)
 
 
-def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None) -> Amount:
-    """Return the units that pods hold now, or without a list of pods those that workloads may hold at most."""
+def _used(step: Step, tenant: Tenant, quota: Quota, namespace: str | None = None, plan: Plan | None = None) -> Amount:
+    """Return the units that pods hold now, or without a list of pods those that a plan's workloads may hold at most.
+
+    It is the later plan, if none is named.
+    """
     if step.pods is None:
-        workloads = (item for item in step.after.workloads if (item.tenant.name, item.key) == (tenant.name, quota.key))
+        those = (plan or step.after).workloads
+        workloads = (item for item in those if (item.tenant.name, item.key) == (tenant.name, quota.key))
         return add([item.most_pods * item.amount_per_pod for item in workloads])
     spaces = tenant.spec.namespaces if namespace is None else (namespace,)
     names = step.renamed_pools

@@ -46,7 +46,8 @@ def drift(
     known, told = find_folders(root, OVERLAYS), name_of(dump)
     name = cluster or (known[0] if len(known) == 1 else told)
     if not name:
-        raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
+        which = " or ".join(f"`-c {each}`" for each in known) or "`-c NAME`"
+        raise GpuplanError("the dump does not say which cluster it is of", f"name it, with the same files: {which}")
     if not cluster and told not in ("", name):
         raise GpuplanError(
             f"the dump is of cluster `{told}`, as gpuplan's own objects in it say, and the policies are of `{name}`",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.manifests.kinds.model import Immutable, Judgement, Kind
+from gpuplan.compiler.manifests.kinds.model import QUEUE_OF_PODS, Immutable, Judgement, Kind
 
 # Labels and annotations are its pods', too, but for five annotations (`buildObjectMeta` in
 # `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, `createRawDefaultDeployment` in
@@ -48,7 +48,7 @@ KINDS: Final = (
             "spec.rolloutStrategy": ChangeClass.QUOTA,
             "spec.startupPolicy": ChangeClass.QUOTA,
         },
-        immutable=(Immutable("spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize"),),
+        immutable=(Immutable("spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize"), QUEUE_OF_PODS),
         outlives_policy=True,
     ),
     Kind(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.compiler.base.disturbance import ChangeClass
-from gpuplan.compiler.manifests.kinds.model import Care, Immutable, Judgement, Kind, Removal
+from gpuplan.compiler.manifests.kinds.model import QUEUE_OF_PODS, Care, Immutable, Judgement, Kind, Removal
 
 KINDS: Final = (
     # There before what refers to it, and pruned when nothing does any more: pods that have not been replaced yet still
@@ -207,7 +207,7 @@ KINDS: Final = (
             "spec.strategy": ChangeClass.QUOTA,
             "spec.updateStrategy": ChangeClass.QUOTA,
         },
-        immutable=(Immutable("spec.selector"),),
+        immutable=(Immutable("spec.selector"), QUEUE_OF_PODS),
         outlives_policy=True,
     ),
     Kind(

@@ -417,8 +417,8 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         return "Type `gpuplan version`."
     if os.path.isdir(os.path.join(value, OVERLAYS)) and value:  # noqa: PTH112, PTH118 - as it is typed
         return f"Type `{join(['gpuplan', '-C', value, verb, *before, *behind])}`."
-    if _is_argument(value, names, [*before, *behind], context):
-        return f"Type `{_retyped(root, verb, [*before, value, *behind])}`."
+    if argument := _as_argument(value, names, [*before, *behind], context):
+        return f"Type `{_retyped(root, verb, [*before, argument, *behind])}`."
     if (top := value.partition("/")[0]) in (OVERLAYS, "policies") and "-c" in names:
         cluster = next((name for name in cluster_names(context) if value.startswith(f"{OVERLAYS}/{name}/")), "")
         chosen = ("-c", cluster) if cluster else _option_for(value, names, context)
@@ -440,12 +440,14 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
     return f"`{command} --help` lists the options."
 
 
-def _is_argument(value: str, names: frozenset[str], others: Sequence[str], context: click.Context) -> bool:
-    """Whether the value of an option that a verb lacks is the verb's argument, which is not among the other words."""
-    kinds, top = find_kinds(value, context) if value else [], value.partition("/")[0]
-    is_target = "TARGET" in names and (top in (OVERLAYS, "policies", "out") or any(kind.istitle() for kind in kinds))
-    is_free = all(word.startswith("-") or before.startswith("-") for before, word in pairwise(("", *others)))
-    return is_free and (is_target or ("POOL" in names and "Pool" in kinds))
+def _as_argument(value: str, names: frozenset[str], others: Sequence[str], context: click.Context) -> str:
+    """Return the value of an option that a verb lacks as the verb's argument; empty if it is none or one is there."""
+    if any(not word.startswith("-") and not before.startswith("-") for before, word in pairwise(("", *others))):
+        return ""
+    kinds = [kind for kind in find_kinds(value, context) if kind[:1].isupper()] if value else []
+    if "TARGET" in names:
+        return value if "/" in value else f"{kinds[0]}/{value}" if kinds else ""
+    return value if "POOL" in names and "Pool" in kinds else ""
 
 
 def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str, str], context: click.Context) -> str:

@@ -462,7 +462,7 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("validate -f policies/pool.yaml -c dev", "reads policies/ by itself: type `gpuplan validate -c dev`."),
         ("rollout --pool research --to mps=2 -c dev", "Type `gpuplan rollout research --to mps=2 -c dev`."),
         ("rollout -p research --to mps=2 -c dev", "Type `gpuplan rollout research --to mps=2 -c dev`."),
-        ("trace --pool research -c dev", "Type `gpuplan trace research -c dev`."),
+        ("trace --pool research -c dev", "Type `gpuplan trace Pool/research -c dev`."),
         ("trace --file policies/pool.yaml -c dev", "Type `gpuplan trace policies/pool.yaml -c dev`."),
         ("trace -f out/dev/a.yaml:9", "Type `gpuplan trace out/dev/a.yaml:9`."),
         ("build -c 'prod dev' --check", "Type `gpuplan build -c prod -c dev --check`."),

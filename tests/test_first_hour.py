@@ -281,13 +281,9 @@ def test_a_word_that_means_true_elsewhere_is_answered_with_the_values(tmp_path: 
         (
             "apiVersion: v1\nkind: ConfigMap\n",
             "GPU035",
-            "move it to overlays/<cluster>/kustomize/; or to ../all.yaml, and run ",
+            "move it to ../all.yaml, and run `gpuplan import ../all.yaml -c test --merge` for policies",
         ),
-        (
-            "apiVersion: v1\nkind: List\nitems: []\n",
-            "GPU035",
-            "move it to overlays/<cluster>/kustomize/; or to ../all.yaml, and",
-        ),
+        ("apiVersion: v1\nkind: List\nitems: []\n", "GPU035", "move it to ../all.yaml, and"),
         (
             "mig-configs: {a: [{devices: all, mig-enabled: true, mig-devices: {3g.40gb: 2}}], b: []}\n",
             "GPU035",
@@ -316,11 +312,11 @@ def test_a_word_that_means_true_elsewhere_is_answered_with_the_values(tmp_path: 
         ("apiVersion: apps/v1\nkind: Deployment\n", "GPU035", "write a Workload with `inference`, of which gpuplan"),
         ("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
         ("apiVersion: gpuplan.dev/v2\nkind: PriorityClass\n", "GPU036", "write `apiVersion: gpuplan.dev/v1`"),
-        ("apiVersion: v1\nkind: Endpoints\n", "GPU035", "move it to overlays/test/kustomize/scheduling/, beside"),
+        ("apiVersion: v1\nkind: Endpoints\n", "GPU035", "move it to overlays/test/kustomize/scheduling/, and write"),
         (
             "apiVersion: example.com/v1\nkind: ConfigMap\n",
             "GPU035",
-            "move it to overlays/test/kustomize/scheduling/, beside",
+            "move it to overlays/test/kustomize/scheduling/, and write",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def test_mps_clients_follow_compute_capability(gpu: str, most: int) -> None:
     [
         ("timeSlicing: {replicas: 8}", 16000, "write `replicas: 5`"),
         ("mps: {replicas: 8}", 20480, "write `replicas: 4`"),
-        ("timeSlicing: {replicas: 2}", 60000, "write `exclusive: {}`"),
+        ("timeSlicing: {replicas: 2}", 60000, "write `exclusive: {}` in place of `timeSlicing`"),
         ("mig: {instances: {3g.40gb: 2}, timeSlicing: {replicas: 4}}", 20000, "write `replicas: 2`"),
         ("mig: {instances: {3g.40gb: 2}, timeSlicing: {replicas: 4}}", 30000, "leave `timeSlicing` out"),
         ("mig: {instances: {3g.40gb: 2}}", 60000, "profiles with enough memory: `7g.80gb`"),

@@ -121,7 +121,7 @@ def test_the_place_for_a_manifest_is_read_by_the_next_build(root: Path) -> None:
     (root / "out/dev/namespaces/research/extra.yaml").touch()
     place = root / "overlays/dev/kustomize/namespaces/research"
 
-    assert f"move it to {place.relative_to(root)}/, beside" in " ".join(run("validate", cwd=root).out.split())
+    assert f"move it to {place.relative_to(root)}/, and write" in " ".join(run("validate", cwd=root).out.split())
 
     (root / "out/dev/namespaces/research/extra.yaml").unlink()
     write(place / "kustomization.yaml", f"{COMPONENT}resources: [extra.yaml]\n")

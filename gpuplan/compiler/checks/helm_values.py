@@ -12,8 +12,16 @@ from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog import operators
 from gpuplan.compiler.catalog.operators import NFD_CHART, Keys, parse_version
 from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.planning.discovered import is_of_discovery
 from gpuplan.compiler.planning.dra import uses_claims
-from gpuplan.compiler.planning.gpu_operator import are_drivers_by_pool, closed_variables
+from gpuplan.compiler.planning.gpu_operator import (
+    FOR_CONTAINERS,
+    FOR_MACHINES,
+    WORKLOAD_LABEL,
+    are_drivers_by_pool,
+    closed_variables,
+    default_workload,
+)
 from gpuplan.compiler.planning.plan import Mig, Plan
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
@@ -236,14 +244,21 @@ def component_switched_off(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.HELM or not plan.pools:
         return
+    values = operator.spec.values
     has_mig = any(isinstance(pool.sharing, Mig) for pool in plan.parts)
+    chosen_by_board = any(is_of_discovery(key) for pool in plan.pools for key in pool.nodes.selector)
+    unlabelled = any(pool.labels.get(WORKLOAD_LABEL) != FOR_CONTAINERS for pool in plan.parts)
+    workload, of_machines = default_workload(values), "nodes are for virtual machines unless a label says `container`"
+    by_label = "no node gets the labels of its boards"
     for part, field, value, consequence, is_needed in (
         ("clusterPolicy", "deployCR", False, "no ClusterPolicy names the ConfigMaps", True),
         ("gpuCluster", "deployCR", True, "a GPUCluster hands out GPUs by DRA, not as resources", True),
         ("devicePlugin", "enabled", False, "nothing publishes the pools' resources", not uses_claims(plan)),
         ("migManager", "enabled", False, "nothing partitions the GPUs", has_mig),
+        ("gfd", "enabled", False, by_label, has_mig or chosen_by_board),
+        ("sandboxWorkloads", "defaultWorkload", workload, of_machines, workload in FOR_MACHINES and unlabelled),
     ):
-        if is_needed and value_at(operator.spec.values, (part, field)) is value:
+        if is_needed and value_at(values, (part, field)) == value:
             yield Finding(
                 operator.at / "values" / part / field,
                 f"the plan cannot work with `{part}.{field}: {str(value).lower()}`",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import grouped
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import DriverDefect, DriverEffect, driver_defects
@@ -564,32 +565,60 @@ def _named(layout: Layout) -> Iterator[tuple[Origin, int]]:
 
 @check("GPU222", "driver-too-old-for-mig")
 def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
-    """The driver is older than what a layout needs.
+    """The driver is older than what a layout needs, or the board.
 
     ## Why
     Drivers learn models and profiles one by one: an H100 is divided from R525 on, `4g` and `3g` stand together on an
-    A100 from R510 on. An older one does not list the profile, and mig-parted fails on every node of the pool.
+    A100 from R510 on. An older one does not list the profile, and mig-parted fails on every node of the pool. A driver
+    that does not know the board, such as R550 a B200, fails on every node too, and the node publishes no GPUs.
 
     ## Instead
     Raise the driver's version, of the cluster or of the pool, or use a layout without what the finding names.
     """
-    needed: dict[tuple[str, Origin], tuple[str, str, LayoutUse]] = {}
-    for use in layout_uses(plan):
-        for pool in use.pools:
-            driver, at = stated_driver(plan, pool)
-            if not driver:
-                continue
-            used = [frozenset(positive(entry)) for entry in use.layout.entries]
-            for what, least in unmet_requirements(driver, use.layout.gpu, used):
-                needed.setdefault((f"{use.layout.gpu.id} {what}", at), (driver, least, use))
-    for (what, at), (driver, least, use) in needed.items():
+    for found in unmet_by_pools(plan, partial(stated_driver, plan)):
         yield Finding(
-            at,
-            f"driver {driver} is too old for {what}",
-            label=f"needs {least}",
-            related=use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),),
-            help=f"write a driver version from {least} on",
+            found.at,
+            f"driver {found.driver} is too old for {found.what}",
+            label=f"needs {found.least}",
+            related=found.labels,
+            help=f"write a driver version from {found.least} on",
         )
+
+
+class Unmet(NamedTuple):
+    """Something that the driver of a pool is too old for, with the oldest driver that is not."""
+
+    at: Origin
+    driver: str
+    what: str
+    least: str
+    labels: tuple[Label, ...]
+    pool: Pool
+
+
+def unmet_by_pools(plan: Plan, driver_of: Callable[[Pool], tuple[str | None, Origin]]) -> Iterator[Unmet]:
+    """Yield what the drivers of pools are too old for, once for each place of a driver."""
+    needed: dict[tuple[str, Origin], Unmet] = {}
+    for use in layout_uses(plan):
+        used = [frozenset(positive(entry)) for entry in use.layout.entries]
+        for pool in use.pools:
+            driver, at = driver_of(pool)
+            for what, least in unmet_requirements(driver, use.layout.gpu, used) if driver else ():
+                labels = use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),)
+                name = f"{use.layout.gpu.id} {what}"
+                needed.setdefault((name, at), Unmet(at, driver or "", name, least, labels, pool))
+    divided = {found.pool.name for found in needed.values()}
+    for pool in plan.pools:
+        driver, at = driver_of(pool)
+        if pool.name not in divided and driver and is_too_old(driver, pool.gpu):
+            labels = (Label(pool.at / "gpu", f"boards of pool `{pool.name}`"),)
+            needed.setdefault((pool.gpu.id, at), Unmet(at, driver, pool.gpu.id, pool.gpu.min_driver, labels, pool))
+    yield from needed.values()
+
+
+def is_too_old(driver: str, gpu: Gpu) -> bool:
+    """Whether a driver does not know the board at all."""
+    return bool(gpu.min_driver) and _version(driver) < _version(gpu.min_driver)
 
 
 def unmet_requirements(driver: str, gpu: Gpu, used: Iterable[frozenset[str]]) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.planning.subjects import subject_of
 from gpuplan.compiler.policy.models import Member, Platform
-from gpuplan.compiler.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, NAMESPACE, Naming
+from gpuplan.compiler.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, NAMESPACE, Naming, Reference
 from gpuplan.compiler.policy.walking import Name, names_in, naming_of
 
 # --- Spelling and length -----------------------------------------------------------------------------------------
@@ -55,11 +55,14 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
     taken = {(name.naming, name.text) for _, name in _names(plan)} if wrong else set()
     for part, (naming, text, path) in wrong:
         better = _respell(naming, text)
+        referring = [_place(other, name.path) for other, name in _names(plan, Reference) if name[:2] == (naming, text)]
         signs = "digits, `-` and `.`" if naming.is_subdomain else "digits and `-`"
+        each = ", here and at each place that refers to it" if referring else ""
         yield Finding(
             _place(part, path),
             f"{naming.what} name `{text}` is not a {naming.form}" if text else f"{naming.what} name is empty",
             label=_flaw(naming, text),
+            related=tuple(Label(at, "and here") for at in referring),
             notes=(
                 naming.carrier,
                 f"a {naming.form} has lower-case letters, {signs}, and a letter or digit at both ends",
@@ -67,7 +70,7 @@ def invalid_name(plan: Plan) -> Iterator[Finding]:
             help=help_on_variables(text)
             or (_PATTERN if naming is NAMESPACE and "*" in text else "")
             or (f"`{better}` is taken: write another name" if better and (naming, better) in taken else "")
-            or (f"write `{better}`" if better else "start with a letter, go on with letters, digits and `-`"),
+            or (f"write `{better}`{each}" if better else "start with a letter, go on with letters, digits and `-`"),
         )
 
 
@@ -159,16 +162,18 @@ def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
 _Named = Cluster | OwnGpu | Pool | PriorityClass | Tenant | Workload | Retained
 
 
-def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
-    """Yield every name that the policies give, with the part of the plan. The name of a document has no path.
+def _names(plan: Plan, mark: type[Naming | Reference] = Naming) -> Iterator[tuple[_Named | Layout, Name]]:
+    """Yield every name that the policies give, or refer to, with the part of the plan. That of a document has no path.
 
     Places cost time, so they are for those that something is said of.
     """
     of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.gpus, *plan.priority_classes)
     found = (*of_cluster, *plan.tenants, *plan.workloads, *plan.retained)
     for part in found:
-        yield part, Name(naming_of(subject_of(part).kind), part.name, ())
-        yield from ((part, name) for name in names_in(part.spec))
+        yield from ((part, name) for name in names_in(part.spec, mark))
+    if mark is Reference:
+        return
+    yield from ((part, Name(naming_of(subject_of(part).kind), part.name, ())) for part in found)
     yield from ((layout, Name(LAYOUT, layout.name, ())) for layout in plan.layouts)
 
 

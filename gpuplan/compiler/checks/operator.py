@@ -20,7 +20,7 @@ from gpuplan.compiler.catalog.operators import (
     parse_version,
     runs_nfd_hook,
 )
-from gpuplan.compiler.checks.mig import mig_pools
+from gpuplan.compiler.checks.mig import mig_pools, unmet_by_pools
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.gpu_operator import stated_driver, writes_nfd
 from gpuplan.compiler.planning.hand_files import Object, read
@@ -340,11 +340,12 @@ def mps_daemon_starts_empty(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU613", "default-driver-breaks-mig")
 def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
-    """The driver that this release installs by default does not work with MIG as a pool uses it.
+    """The driver that this release installs by default does not work with a pool's boards, or with MIG as it uses it.
 
     ## Why
     A policy that names no driver gets the release's own. Some have defects: with 570.148.08, the default of v25.3.1,
-    pods stay Pending on a node that has both partitioned and whole GPUs (NVIDIA/gpu-operator#1361).
+    pods stay Pending on a node that has both partitioned and whole GPUs (NVIDIA/gpu-operator#1361). Others are older
+    than the boards: v24.9.2 installs 550.144.03, which does not know a B200, and its nodes publish no GPUs.
 
     ## Instead
     Name a driver in `gpuOperator.driver.version`, or use another release.
@@ -367,6 +368,14 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
                 help="name another driver in `gpuOperator.driver.version`",
             )
             return
+    for found in unmet_by_pools(plan, lambda pool: (None if stated_driver(plan, pool)[0] else driver, operator.at)):
+        yield Finding(
+            operator.at / "version",
+            f"GPU Operator {operator.version} installs driver {driver}, which is too old for {found.what}",
+            label="its default driver",
+            related=found.labels,
+            help=f"name a driver from {found.least} on in `gpuOperator.driver.version`",
+        )
 
 
 _FAULTS = {

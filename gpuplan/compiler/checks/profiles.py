@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.patterns import regex
@@ -15,7 +15,7 @@ from gpuplan.compiler.checks.mig import instances_at, nearest_that_fit, partitio
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.planning.placement.placing import Refusal, RefusedBy, fits, place
-from gpuplan.compiler.planning.plan import LayoutEntry, Plan
+from gpuplan.compiler.planning.plan import LayoutEntry, Mig, Plan
 
 _MANY = 20
 """The number of profiles that no model exceeds, so that a note can list them all."""
@@ -91,18 +91,27 @@ def _as_many_slices(line: _Written, slices: int) -> str:
     gpu = line.gpu
     found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
     have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
-    sizes = [f"{profile.parsed.gigabytes} GB: {_as_many_as_fit(line, profile.name)}" for profile in found]
-    return f"on {gpu.id} {have} {joined(sizes, 'or')}" if found else ""
+    most = {profile.name: _as_many_as_fit(line, profile.name) for profile in found}
+    sizes = []
+    for profile in found:
+        less = (
+            ""
+            if most[profile.name] == line.count
+            else f" ({f'at most {n}' if (n := most[profile.name]) else 'none fits'})"
+        )
+        sizes.append(f"{profile.parsed.gigabytes} GB: `{profile.name}`{less}")
+    whole = [name for name, number in most.items() if number == line.count]
+    only = f"{line.write(whole[0])}, of which {line.count} fit; " if len(whole) == 1 < len(found) else ""
+    return f"{only}on {gpu.id} {have} {joined(sizes, 'or')}" if found else ""
 
 
-def _as_many_as_fit(line: _Written, better: str) -> str:
-    """Return another profile for the line's, and how many of it fit beside the known rest if those are fewer."""
+def _as_many_as_fit(line: _Written, better: str) -> int:
+    """Return how many of another profile fit in place of the line's, beside the known rest; no more than of that."""
     others = {line.gpu.current_name(name): count for name, count in positive(line.entry).items() if name != line.name}
     rest = {name: count for name, count in others.items() if line.gpu.find_profile(name)}
     there, most = rest.get(better, 0), min(line.count, line.gpu.compute_slices)
     fitting = (more for more in range(most, 0, -1) if fits(line.gpu, {**rest, better: there + more}))
-    found = next(fitting, 0)
-    return f"`{better}`" if found == line.count else f"`{better}` ({f'at most {found}' if found else 'none fits'})"
+    return next(fitting, 0)
 
 
 @check("GPU205", "unreadable-profile", ignorable=False)
@@ -252,20 +261,44 @@ def too_many_instances(plan: Plan) -> Iterator[Finding]:
     for line in _lines(plan):
         profile = line.gpu.find_profile(line.gpu.current_name(line.name))
         if profile is not None and line.count > profile.max_instances:
-            proof = place(line.gpu, {profile.name: line.count})
+            proof, lost = place(line.gpu, {profile.name: line.count}), _lost_units(plan, line)
             yield Finding(
                 line.at,
                 f"{line.count}x `{line.name}` do not fit on one {line.gpu.id}",
                 label=f"at most {profile.max_instances}",
+                related=tuple(Label(at, "the layout lacks it") for at in lost.values()),
                 notes=(*(proof.facts if isinstance(proof, Refusal) else ()), "counts are per GPU, not per node"),
-                help=_fewer(line, profile),
+                help=_fewer(line, profile, lost),
             )
 
 
-def _fewer(line: _Written, profile: Profile) -> str:
-    """Return as many of the profile as a GPU can hold, if that fits beside the rest of the layout."""
+def _lost_units(plan: Plan, line: _Written) -> dict[str, Origin]:
+    """Return the profiles that a layout lacks, and that quotas on its pools name, with the place of such a quota."""
+    pools = [
+        item.name for item in plan.pools if isinstance(item.sharing, Mig) and line.entry in item.sharing.layout.entries
+    ]
+    there = {line.gpu.current_name(name) for name in line.entry.instances}
+    return {
+        quota.unit: tenant.at / "quotas" / index / "unit"
+        for tenant in plan.tenants
+        for index, quota in enumerate(tenant.spec.quotas)
+        if quota.pool in pools and quota.unit and quota.unit not in there and line.gpu.find_profile(quota.unit)
+    }
+
+
+def _fewer(line: _Written, profile: Profile, lost: Iterable[str]) -> str:
+    """Return as many of the profile as a GPU can hold, if that fits beside the rest of the layout.
+
+    A profile that quotas miss takes what is left of the GPU.
+    """
     rest = {line.gpu.current_name(name): count for name, count in positive(line.entry).items()}
     if fits(line.gpu, {**rest, profile.name: profile.max_instances}):
+        fewer = {**rest, profile.name: profile.max_instances}
+        for unit in lost:
+            fitting = (n for n in range(line.gpu.compute_slices, 0, -1) if fits(line.gpu, {**fewer, unit: n}))
+            if number := next(fitting, 0):
+                both = f"`{line.name}: {profile.max_instances}` and, for the quotas, `{unit}: {number}`"
+                return f"a GPU holds up to {profile.max_instances} of them: {both}"
         plain, left = line.name.partition("+")[0], line.count - profile.max_instances
         filled = (
             line.name != plain

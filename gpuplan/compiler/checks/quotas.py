@@ -20,6 +20,7 @@ from gpuplan.compiler.checks.caps import (
     shared_caps,
     shortfalls,
 )
+from gpuplan.compiler.checks.overlays import dropped_units
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
 from gpuplan.compiler.planning.grants import has_admission_policies
@@ -397,6 +398,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
     used = {quota.key for tenant, quota in each_quota(plan) if tenant.has_work or not plan.tree.is_divided(tenant)}
+    used |= dropped_units(plan)  # of which GPU115 tells
     grant = "guaranteed: {}" if cap_field(plan) == Cap.GUARANTEED else "guaranteed: 0, limit: none"
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]

@@ -53,7 +53,10 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
 def _off(pool: Pool, shares: Shares) -> str:
     if shares.profile:
         return f"leave `{shares.profile}` out of `replicas`"
-    return "leave `timeSlicing` out" if isinstance(pool.sharing, Mig) else "write `exclusive: {}`"
+    kind = "mps" if isinstance(pool.sharing, Mps) else "timeSlicing"
+    return (
+        "leave `timeSlicing` out" if isinstance(pool.sharing, Mig) else f"write `exclusive: {{}}` in place of `{kind}`"
+    )
 
 
 _FULL_MPS_CAPABILITY = (7, 5)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.base.wording import misspelling, renaming
 from gpuplan.compiler.documents.document import Document, Reading
 from gpuplan.compiler.documents.rules import BAD_PATCH, DUPLICATE_DOCUMENT, NOTHING_TO_DELETE, NOTHING_TO_UNSET
@@ -29,7 +30,19 @@ def merge(
     documents = {key: _undirected(base, diagnostics) for key, base in _unique(bases, diagnostics)}
     known = tuple(key for key in documents if isinstance(key, tuple))
     for key, patch in _unique(patches, diagnostics):
-        if _metadata(patch).get(_DIRECTIVE) == "delete":
+        if (astray := _astray(patch)) and key in documents:
+            del documents[key]
+            said = f"{astray[-1]}: {value_at(patch.data, astray) or 'false'}"
+            finding = Finding(
+                at=(patch.origin._replace(path=astray)).key,
+                message="`$patch: delete` belongs into `metadata`"
+                if said == "$patch: delete"
+                else f"`{said}` deletes no document",
+                label="deletes nothing here",
+                help=f"write `metadata: {{name: {patch.name}, $patch: delete}}`, and nothing below it",
+            )
+            diagnostics.append(BAD_PATCH.report(finding))
+        elif _metadata(patch).get(_DIRECTIVE) == "delete":
             diagnostics += _judge_deletion(patch)
             if documents.pop(key, None) is None:
                 close = renaming(patch.name, [name for kind, name in known if kind == patch.kind])
@@ -56,12 +69,31 @@ def merge(
 _DIRECTIVE = "$patch"
 
 
+def _astray(patch: Document) -> Path | None:
+    """Return where a patch says that it deletes its document, if it says so in a wrong place or in other words."""
+    right = ("metadata", _DIRECTIVE)
+    places = (*((*around, name) for around in ((), ("spec",), ("metadata",)) for name in (_DIRECTIVE, "patch")),)
+    if value_at(patch.data, ("spec", "enabled")) is False:
+        return "spec", "enabled"
+    said = ((place, value_at(patch.data, place)) for place in places)
+    return next(
+        (place for place, value in said if str(value).lower() in _DELETIONS and (place, value) != (right, "delete")),
+        None,
+    )
+
+
+_DELETIONS: Final = ("delete", "deleted", "drop", "remove", "removed")
+
+
 def removals(patches: Iterable[Document]) -> dict[tuple[str, str], Origin]:
     """Where the patches of an overlay remove documents, by kind and name."""
     return {
-        (patch.kind, patch.name): (patch.origin / "metadata" / _DIRECTIVE).key
+        (patch.kind, patch.name): patch.origin._replace(path=place).key
         for patch in patches
-        if _metadata(patch).get(_DIRECTIVE) == "delete"
+        if (
+            place := _astray(patch)
+            or (("metadata", _DIRECTIVE) if _metadata(patch).get(_DIRECTIVE) == "delete" else None)
+        )
     }
 
 

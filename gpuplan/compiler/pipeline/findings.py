@@ -21,6 +21,7 @@ def tidy(
 ) -> tuple[Diagnostic, ...]:
     """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
 
+    What several clusters share is told as by the cluster with the most related places.
     A comment that should be ``needed`` and is not becomes a finding, unless its code is not judged.
     """
     diagnostics = tuple(diagnostics)
@@ -38,7 +39,8 @@ def tidy(
         first = merged.setdefault(key, diagnostic)
         new = tuple(name for name in diagnostic.clusters if name not in first.clusters)
         if new:
-            merged[key] = replace(first, clusters=tuple(sorted((*first.clusters, *new))))
+            fuller = max(first, diagnostic, key=lambda each: len(each.finding.related))
+            merged[key] = replace(fuller, clusters=tuple(sorted((*first.clusters, *new))))
     return tuple(merged[key] for key in sorted(merged))  # type: ignore[type-var]  # tuples of text and numbers
 
 

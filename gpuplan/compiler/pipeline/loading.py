@@ -39,8 +39,9 @@ from gpuplan.compiler.documents import (
     read_manifests,
     removals,
 )
+from gpuplan.compiler.pipeline.completing import with_node_names, with_pools
 from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
-from gpuplan.compiler.pipeline.unread import UnreadFiles
+from gpuplan.compiler.pipeline.unread import UnreadFiles, way_to_overlay
 from gpuplan.compiler.planning import HandWork, resolve
 from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
 from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, UNKNOWN_FIELD, Parsed, models, parse
@@ -250,7 +251,7 @@ class _Loader:
                 known = self.parsed[id(document)] = replace(known, policy=None)
             is_explained = unmatched is not None or not is_whole
             self.diagnostics += (
-                self.unread_files.sent(item)
+                with_node_names(with_pools(self.unread_files.sent(item, documents), (*bases, *documents)))
                 for item in known.diagnostics
                 if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
             )
@@ -283,7 +284,9 @@ class _Loader:
             moved = f"`git mv {OVERLAYS}/{name} {OVERLAYS}/{found[0].name}`"
             keep, rename = (f"write `name: {name}`", moved) if old == name else (moved, f"write `name: {name}`")
             help_ = f"to rename cluster `{old}` to `{new}`, {rename}{pruned}; to keep `{old}`, {keep}"
-            if has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
+            if (home := dirname(found[0].file.path)) == f"{folder}/{found[0].name}":
+                help_ = f"type `mv {home} {OVERLAYS}/`"
+            elif has_folder(self.tree, f"{OVERLAYS}/{found[0].name}"):
                 help_ = f"write `name: {name}`"
                 help_ += f", and give a copy of `{found[0].name}` its own destination, or delete {folder}/"
             self._report_cluster(Finding(at, message, label="not the folder's name", help=help_))
@@ -327,7 +330,7 @@ class _Loader:
         for document in documents:
             if document.kind == "Cluster" and document.is_whole:
                 at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
-                help_ = f"move it to overlays/{document.name}/"
+                help_ = f"move it to {OVERLAYS}/{document.name}/cluster.yaml"
                 self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
         return tuple(document for document in documents if document.kind != "Cluster")
 
@@ -383,7 +386,7 @@ def _in_no_overlay(tree: FileTree) -> Iterator[Diagnostic]:
             else ()
         )
         if documents:
-            help_ = f"move it to {DEFAULT_BASES[0]}/ for all clusters, or to {OVERLAYS}/<cluster>/ for one"
+            help_ = way_to_overlay(tree, DEFAULT_BASES[0], path, documents)
             yield CLUSTER_DOCUMENT.report(
                 Finding(documents[0].origin, f"{path} is in no cluster's folder, and not read", help=help_)
             )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from posixpath import basename, commonpath, dirname
-from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import value_of
 from gpuplan.compiler.base.repository import OVERLAYS
+from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents import (
     MAX_BYTES,
     NOTHING_TO_DELETE,
@@ -27,6 +28,7 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.rules import UNKNOWN_REFERENCE, unknown_document
 from gpuplan.compiler.policy import KINDS
 from gpuplan.compiler.policy.models import API_VERSION
+from gpuplan.compiler.policy.rules import PLAIN_OBJECTS
 
 
 @dataclass(slots=True)
@@ -75,19 +77,23 @@ class UnreadFiles:
                 found[commonpath([dirname(item.file.path) for item in policies])] = len(names)
         return max(found, key=lambda folder: (found[folder], folder), default=None)
 
-    def sent(self, diagnostic: Diagnostic) -> Diagnostic:
+    def sent(self, diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnostic:
         """Return a finding on a Kubernetes object among the policies with the place of such objects."""
         finding, source = diagnostic.finding, diagnostic.finding.at.source
-        if not (finding.help.startswith(_PLAIN) and isinstance(source, Document)):
+        before, plain, _ = finding.help.partition(PLAIN_OBJECTS)
+        if not (plain and isinstance(source, Document)):
             return diagnostic
         path = source.file.path
         clusters = find_folders(self.tree, OVERLAYS)
         here = next((name for name in clusters if path.startswith(f"{OVERLAYS}/{name}/")), None)
         cluster = here or (clusters[0] if len(clusters) == 1 else "<cluster>")
+        each = f" of {listing(clusters, None, 'or')}" if cluster not in clusters else ""
         metadata = source.data.get("metadata")
         namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
-        stage = f"namespaces/{namespace}" if isinstance(namespace, str) else Stage.SCHEDULING
-        help_ = way_to_component(cluster, stage, basename(path))
+        listed = (value_of(item.data, ("spec", "namespaces")) for item in documents if item.kind == "Tenant")
+        is_of_tenant = any(isinstance(names, list) and namespace in names for names in listed)
+        stage = f"namespaces/{namespace}" if is_of_tenant else Stage.SCHEDULING
+        help_ = f"{before.replace('<cluster>', cluster)}{way_to_component(cluster, stage, basename(path), each)}"
         if source.kind == "Secret":
             way = f"type `kubectl apply -f {path}`, and delete the file"
             help_ = f"keep it out of Git: {way}; or encrypt it, such as with SealedSecrets, and {help_}"
@@ -122,13 +128,28 @@ class UnreadFiles:
                 yield unknown_document(item.kind, item.name), help_
 
 
-def way_to_component(cluster: str, stage: str, file: str) -> str:
+def way_to_overlay(tree: FileTree, base: str, path: str, documents: Sequence[Document]) -> str:
+    """Return where to move a file beside the clusters' folders: to that of its Cluster, or to that of its name."""
+    stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
+    if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
+        folder = f"{OVERLAYS}/{cluster}"
+        if tree.target(f"{folder}/cluster.yaml").kind is Kind.FILE:
+            return f"delete it: {folder}/cluster.yaml is the Cluster `{cluster}`"
+        return f"type `mkdir -p {folder} && mv {path} {folder}/cluster.yaml`"
+    clusters = find_folders(tree, OVERLAYS)
+    folders = [f"{OVERLAYS}/{name}/" for name in ([stem] if stem in clusters else clusters)]
+    return f"move it to {listing(folders, _FEW, 'or')} for one cluster, or to `{base}/` for all"
+
+
+_FEW = 8
+
+
+def way_to_component(cluster: str, stage: str, file: str, each: str = "") -> str:
     """Return how a file of Kubernetes objects becomes a part of a cluster's output."""
-    listed = f"a kustomization.yaml of `kind: Component` that lists `resources: [{file}]`"
-    return f"move it to {OVERLAYS}/{cluster}/kustomize/{stage}/, beside {listed}"
+    listed = f"{{apiVersion: kustomize.config.k8s.io/v1alpha1, kind: Component, resources: [{file}]}}"
+    return f"move it to {OVERLAYS}/{cluster}/kustomize/{stage}/{each}, and write `{listed}` to kustomization.yaml there"
 
 
-_PLAIN: Final = "plain Kubernetes objects go to"
 _GOES_ON = regex(r"^[^.].*\.ya?ml[.~_-]", re.IGNORECASE)
 _MOST = 20
 """The files that are looked into; there are few, most often one."""

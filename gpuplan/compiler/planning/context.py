@@ -97,7 +97,12 @@ class Context:
         if self.is_partial:
             return None
         names = tuple(self.names.get(kind, ()))
+        if name and not any(map(str.isalnum, name)):  # `...` of a help, as it was
+            one_of = listing(names, 8, "or") if names else f"the name of a {kind}"
+            return Finding(at, f"`{name}` is the name of no {kind}", label="stands for a name", help=f"write {one_of}")
         close = self._guess(name, names)
+        if close and name in (close.lower(), close.lower().replace("_", "-")):
+            return None  # GPU120 tells how to spell the document's name
         known = f"name {listing(names, None, 'or')}, or " if 0 < len(names) <= _FEW else ""
         return Finding(
             at,
@@ -115,7 +120,8 @@ class Context:
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
-        return misspelling(name, names)
+        longer = [other for other in names if f"-{name}-" in f"-{other}-" and len(name) >= _SHORTEST]
+        return misspelling(name, names) or (longer[0] if len(longer) == 1 else None)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
@@ -130,6 +136,8 @@ class Context:
         return None
 
 
+_SHORTEST: Final = 4
+"""The letters of a name that is likely a part of another one."""
 _FEW: Final = 4
 """The names that a help may list."""
 

@@ -80,6 +80,12 @@ DISCOVERED_LABELS: Final = regex(
 )
 """The labels that GPU Feature Discovery, the MIG manager and the operator write on nodes."""
 
+
+def is_of_discovery(label: str) -> bool:
+    """Whether GPU Feature Discovery alone writes a label."""
+    return label not in (GPU_PRESENT_LABEL, MIG_STATE_LABEL) and DISCOVERED_LABELS.fullmatch(label) is not None
+
+
 PAUSING_LABELS: Final = regex(r"nvidia\.com/gpu\.deploy\.(device-plugin|gpu-feature-discovery|dcgm|dcgm-exporter|nvsm)")
 """The labels that the MIG manager sets to `paused-for-mig-change` and back.
 

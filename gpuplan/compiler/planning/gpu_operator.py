@@ -69,6 +69,22 @@ def has_default_driver(operator: GpuOperator) -> bool:
     return nearest_line(operator.version).has_default_driver
 
 
+WORKLOAD_LABEL: Final = "nvidia.com/gpu.workload.config"
+FOR_CONTAINERS: Final = "container"
+FOR_MACHINES: Final = ("vm-passthrough", "vm-vgpu")
+
+
+def default_workload(settings: object) -> str:
+    """Return the workload of nodes without the label, or with an unknown value there, by a ClusterPolicy or by values.
+
+    Nodes for virtual machines get no device plugin for containers, no MIG manager and no GPU feature discovery
+    (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` of NVIDIA/gpu-operator v26.7.0).
+    """
+    sandboxes = section(settings, "sandboxWorkloads")
+    stated = sandboxes.get("defaultWorkload") if sandboxes.get("enabled") is True else None
+    return str(stated) if stated in FOR_MACHINES else FOR_CONTAINERS
+
+
 def group_of(plan: Plan, pool: Pool | None) -> str:
     """Return the name of the NVIDIADriver for nodes of a pool, or of no pool. It is empty if there is none."""
     found = {group.pool.name if group.pool else "": group.name for group in driver_groups(plan)}

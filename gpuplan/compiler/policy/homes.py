@@ -19,7 +19,18 @@ from gpuplan.compiler.policy.elsewhere import Said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import models_in, types_in
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.shapes import accepts, as_line, bare, flaws, is_list, mapping, taken, value_at
+from gpuplan.compiler.policy.shapes import (
+    Absent,
+    accepts,
+    as_line,
+    as_meant,
+    bare,
+    flaws,
+    is_list,
+    mapping,
+    taken,
+    value_at,
+)
 from gpuplan.compiler.policy.turns import Turned, called, lacks, turn, write_help, written_beside
 
 if TYPE_CHECKING:
@@ -49,7 +60,9 @@ def find_home(document: Document, model: type[BaseModel], place: Path) -> Home |
     if profiles := _profiles_of(document.data, place):
         homes = _places(document, model, place, _paths_by_name(model)["instances"], profiles)
     else:
-        homes = [] if _parts_here(document, model, place) else _same_elsewhere(document, model, place)
+        same = _same_elsewhere(document, model, place)
+        exact = [home for home in same if home.path[-1] == name]
+        homes = exact or ([] if _parts_here(document, model, place) else same)
         if find_said(document.kind, name) and bare(str(homes[0].path[-1]) if homes else name) == bare(name):
             return None
     return homes[0] if len(homes) == 1 else None
@@ -89,7 +102,8 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         leave = f"leave `{name}` out: gpuplan has no such field"
         help_ = f"write one of the fields here, or {leave}" if known else leave
     notes = (f"the fields here are {in_code(known)}",) if known else ()
-    return Finding(at.key, message, label, notes=notes, help=remedy_for(place) or help_)
+    remedy = remedy_for(place).replace("name: ...", f"name: {document.name or '...'}")
+    return Finding(at.key, message, label, notes=notes, help=remedy or help_)
 
 
 def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequence[str]) -> str:
@@ -403,8 +417,12 @@ def _one_level_off(document: Document, model: type[BaseModel], place: Path) -> P
 def _has_room(document: Document, model: type[BaseModel], place: Path, home: Path) -> bool:
     name = place[-1]
     inner, value = nested_model(model, home), value_at(document.data, home)
-    is_free = value is None or (isinstance(value, dict) and name not in written_beside(document, place, home))
-    return is_free and inner is not None and str(name) in named(inner)
+    if inner is None or str(name) not in named(inner):
+        return False
+    if value is None or isinstance(value, dict):
+        return name not in (written_beside(document, place, home) if value else ())
+    meant = as_meant(model, home, value)  # such as `nodes: 4`, the number of them
+    return isinstance(meant, dict) and lacks(meant.get(name, Absent()))
 
 
 _PROFILE: Final = regex(r"[0-9]{1,2}g\.[0-9]{1,3}gb(\+\S*)?")
@@ -441,10 +459,32 @@ def misplaced(document: Document, place: Path, home: Home) -> Finding:
 def said_otherwise(document: Document, place: Path, turned: Turned) -> Finding:
     """Return a finding on a field that other fields say."""
     message, label = f"unknown field `{place[-1]}`", "said in another way"
-    head = next(iter(turned.fields))
-    names = joined([f"`{name}`" for name in turned.names])
-    above = f"write `{head}:` on a line above `{turned.names[0]}`, and indent {names} by 2 below it"
-    return Finding(Origin(document, place).key, message, label, help=write_help(turned) or above)
+    return Finding(Origin(document, place).key, message, label, help=write_help(turned) or _in_block(turned))
+
+
+def _in_block(turned: Turned) -> str:
+    """Return help that gives a mapping too long for one line, of which most fields stand there by their names."""
+    head, inner = next((name, mapping(part)) for name, part in turned.fields.items())
+    moved = [name for name in turned.names if name in inner]
+    others = [name for name in turned.names if name not in inner and name != head]
+    lines = [f"`{as_line({name: part})[1:-1] or f'{name}:'}`" for name, part in inner.items() if name not in moved]
+    where = (
+        f"write `{head}:` alone on its line" if head in turned.names else f"write `{head}:` above `{turned.names[0]}`"
+    )
+    names = joined(in_code(moved).split(", "))
+    parts = [where, *([f"indent {names} by 2 below it"] if moved else [])]
+    if lines:
+        parts.append(
+            f"write {joined(lines)} there" + (f" in place of {joined(in_code(others).split(', '))}" if others else "")
+        )
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}" if parts[1:] else parts[0]
+
+
+def as_written(at: Origin) -> str:
+    """Return the text of a value in its file, as far as it is on one line."""
+    location = at.locate()
+    (line, start), (last, end) = location.span
+    return location.file.lines[line - 1][start - 1 : end - 1 if last == line else None]
 
 
 def joined_homes(
@@ -463,10 +503,11 @@ def joined_homes(
     for head, places in groups.items():
         around, written = head[:-1], mapping(value_at(document.data, head[:-1]))
         there = written_beside(document, places[0], around)
-        is_empty = there.get(str(head[-1])) == {}
-        if not is_empty and (not places[1:] or head[-1] in there):
+        layer = document.find_layer(places[0])
+        at = Origin(type(document)(layer.data, (layer,)) if layer else document, head)
+        inner = _begun(at, model, there.get(str(head[-1])))
+        if inner is None or (not places[1:] and str(head[-1]) not in there):
             continue
-        inner: dict[str, Any] = {}
         for place in places:
             *parents, name = homes[place].path[len(head) :]
             holder = inner
@@ -475,9 +516,22 @@ def joined_homes(
             parent = nested_model(model, homes[place].path[:-1])
             turns = turn(parent, str(place[-1]), written) if parent else {}
             holder.update(turns or {str(name): homes[place].value})
-        names = (*([str(head[-1])] if is_empty else []), *(str(place[-1]) for place in places))
+        names = (*([str(head[-1])] if str(head[-1]) in there else []), *(str(place[-1]) for place in places))
         turned = Turned(around, names, around, {str(head[-1]): inner})
         yield places[0], turned
+
+
+def _begun(at: Origin, model: type[BaseModel], value: object) -> dict[str, Any] | None:
+    """Return the fields of a mapping to which others are added, or None if they can be added on lines of their own.
+
+    They cannot to a mapping in braces, nor to a value that means one field of it.
+    """
+    if value is None or value == {}:
+        return {}
+    meant = value if isinstance(value, dict) else as_meant(model, at.path, value)
+    if not isinstance(meant, dict) or (meant is value and not as_written(at).startswith("{")):
+        return None
+    return {name: part for name, part in meant.items() if not lacks(part)}
 
 
 def moved(document: Document, place: Path, homes: Sequence[Home]) -> str:
@@ -527,6 +581,8 @@ def shown(path: Path) -> str:
 def _indented(document: Document, place: Path, meant: Home) -> str:
     """Return the spaces by which to indent a field that stands right below the mapping that it belongs into."""
     home = _mapping_of(place, meant)
+    if home != meant.path and meant.path[-1] != place[-1]:
+        return ""
     if meant.value != value_at(document.data, place) or value_at(document.data, home) == {}:
         return ""
     is_right = home == place[:-2]

@@ -22,7 +22,7 @@ class Words(Value):
 
 
 class Keyed(Value):
-    """The fields that tell the items of a list apart, by their names here; without them, the place does."""
+    """The fields that tell the items of a list apart, by their names here. Plain words have none, and do."""
 
     fields: tuple[str, ...]
 

@@ -20,7 +20,8 @@ M = TypeVar("M", bound=BaseModel)
 class Parsed(Value):
     """A document and the policy that it holds; ``policy`` is None when no policy can be made of it.
 
-    A policy may stand beside errors: wrong optional values are left out, so that the rest can still be judged.
+    A policy may stand beside errors: wrong optional values are read as they were meant, or left out, so that the rest
+    can still be judged.
     ``origin`` finds the policy's values in the document, where items of lists that were left out still count.
     """
 
@@ -115,7 +116,7 @@ def _read_whole(document: Document, model: type[M]) -> Read[M]:
 
 
 def _read_wrong(document: Document, model: type[M], error: ValidationError) -> Read[M]:
-    from gpuplan.compiler.policy.problems import crowds, describe, describe_crowd, problems_by_place
+    from gpuplan.compiler.policy.problems import crowds, describe, describe_crowd, mended, problems_by_place
 
     crowded = crowds(model, document.data)
     found = tuple(describe_crowd(Origin(document, place), unknown) for place, unknown in crowded.items())
@@ -128,7 +129,10 @@ def _read_wrong(document: Document, model: type[M], error: ValidationError) -> R
             error = other
     problems = problems_by_place(document, error)
     described, meant = describe(document, model, problems)
-    said, left_out = _without(model, data, {*problems, *meant})
+    clear, rest = mended(model, data, problems)
+    said, left_out = _without(model, clear, {*rest, *meant})
+    if said is None:
+        said, left_out = _without(model, data, {*problems, *meant})
     return said, (*found, *described), left_out
 
 

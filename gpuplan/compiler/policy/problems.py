@@ -19,6 +19,7 @@ from gpuplan.compiler.policy.data.values import (
     KINDS_OF_POLICIES,
     LIMITS,
     NO_NUMBER,
+    NOT_SUPPORTED,
     TEXT_REMEDIES,
     TYPE_NAMES,
     UNLIMITED,
@@ -28,6 +29,7 @@ from gpuplan.compiler.policy.fields import command_for, nested_model
 from gpuplan.compiler.policy.foreign import help_on_file
 from gpuplan.compiler.policy.homes import (
     Home,
+    as_written,
     find_home,
     goes_along,
     in_code,
@@ -47,13 +49,14 @@ from gpuplan.compiler.policy.shapes import (
     as_line,
     as_meant,
     example_of,
+    flaws,
     mapping,
     mend,
     path_of,
     value_at,
 )
 from gpuplan.compiler.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
-from gpuplan.compiler.policy.turns import Turned, find_turned, turn, write_help
+from gpuplan.compiler.policy.turns import Turned, find_turned, lacks, turn, write_help
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -127,6 +130,34 @@ def describe(
     return items, frozenset(place for place in meant if isinstance(place[-1], str))
 
 
+def mended(
+    model: type[BaseModel], data: Mapping[str, Any], problems: Mapping[Path, ErrorDetails]
+) -> tuple[Any, set[Path]]:
+    """Return a document with the mappings and lists that other values were meant as, and the places still wrong.
+
+    What stands for one text or number is left wrong: its finding has the likeliest reading, which is not the only one.
+    """
+    rest = {*problems}
+    for place, problem in problems.items():
+        value = value_at(data, place) if problem["type"] in EXPECTED_TYPES else None
+        inner = nested_model(model, place)
+        lacks_colon = inner is not None and with_colon(str(value), named(inner)) is not None
+        meant = None if value is None or lacks_colon else as_meant(model, place, value)
+        if isinstance(meant, dict | list) and not lacks(meant):
+            data = _put(data, place, meant)
+            rest.discard(place)
+    return data, rest
+
+
+def _put(data: Any, place: Path, value: object) -> Any:  # noqa: ANN401 - plain YAML data
+    if not place:
+        return value
+    put = _put(data[place[0]], place[1:], value)
+    if isinstance(data, list):
+        return [put if index == place[0] else item for index, item in enumerate(data)]
+    return {**data, place[0]: put}
+
+
 def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:
     """Whether help on an unknown field beside a missing one names it, or all fields there are unknown."""
     beside = {other: help_ for other, help_ in told.items() if other[:-1] == place[:-1]}
@@ -168,12 +199,13 @@ def _way_of(document: Document) -> str:
         run = f"run `gpuplan {command} {document.file.path}`"
         return f"move it out of the platform's folders, and {run} with where it is then"
     if made_of := KINDS_OF_POLICIES.get(document.kind):
-        return f"write {made_of}, of which gpuplan makes one; other Kubernetes objects go to {by_hand}"
+        made = f"write {made_of.format(name=document.name)}, of which gpuplan makes one"
+        return made if document.data.get("apiVersion") == API_VERSION else f"{made}; or {rules.PLAIN_OBJECTS} {by_hand}"
     if not _is_imported(document):
-        return help_on_file(document) or f"plain Kubernetes objects go to {by_hand}"
+        return help_on_file(document) or f"{rules.PLAIN_OBJECTS} {by_hand}"
     path = f"../{document.file.path.rpartition('/')[2]}"
     run = f"`gpuplan import {path} -c <cluster> --merge`"
-    return f"move it to {by_hand}; or to {path}, and run {run} for policies that say it"
+    return f"move it to {path}, and run {run} for policies that say it; or {rules.PLAIN_OBJECTS} {by_hand}"
 
 
 def _is_imported(document: Document) -> bool:
@@ -373,7 +405,9 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
     if secret := {name: _OF_SECRET for name, part in variables.items() if is_credential(name, str(part))}:
         line = as_line({**variables, **secret})
         return f"write `env: {line}` with the Secret that has the value, which is not shown here"
-    line = "" if meant is None else as_line(meant)
+    line = (
+        "" if meant is None else as_line({**meant, **_removed(at, meant, model)} if isinstance(meant, dict) else meant)
+    )
     if not line:
         return ""
     if isinstance(value, str | int | float) and isinstance(meant, str) and (mended := mend(model, at.path, str(value))):
@@ -382,6 +416,16 @@ def _reshaped(at: Origin, value: object, model: type[BaseModel]) -> str:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return f"write {line} without quotes" if value == line else f"write {line}" if is_number else f"write `{line}`"
     return f"write `{at.path[-1]}: {line}`" if isinstance(at.path[-1], str) else f"write `{line}`"
+
+
+def _removed(at: Origin, meant: Mapping[str, object], model: type[BaseModel]) -> dict[str, None]:
+    """Return what an overlay has to remove of the base's mapping, of which one field alone may stand."""
+    document = document_of(at)
+    said = mapping(value_at(document.layers[0].data, at.path)) if document and document.layers[1:] else {}
+    others = {name: part for name, part in said.items() if name not in meant}
+    return {
+        name: None for name in others if flaws(model, at.path, {name: others[name], **meant}).get(()) == "exactly_one"
+    }
 
 
 _OF_SECRET: Final = {"secretKeyRef": {"name": Absent(), "key": Absent()}}
@@ -411,13 +455,6 @@ def _type_help(kind: str, value: object) -> str:
     return f"write {EXPECTED_TYPES[kind]}"
 
 
-def as_written(at: Origin) -> str:
-    """Return the text of a value in its file, as far as it is on one line."""
-    location = at.locate()
-    (line, start), (last, end) = location.span
-    return location.file.lines[line - 1][start - 1 : end - 1 if last == line else None]
-
-
 def _type_name(value: object) -> str:
     return TYPE_NAMES.get(type(value), "a mapping")
 
@@ -437,6 +474,8 @@ def _value_not_allowed(
         )
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
+        if other := NOT_SUPPORTED.get((str(*at.path[-2:-1]), str(value).lower())):
+            return Finding(at, f"`{at}` cannot be {shown}", label="not supported", help=other)
         begun = [word for word in allowed if len(str(value)) >= _SHORTEST and word.startswith(str(value))]
         close = begun[0] if len(begun) == 1 else closest(str(value), allowed)
         return Finding(

@@ -474,9 +474,15 @@ def _as_fields(
     is_many = isinstance(value, list)
     lists = [name for name, _ in fields if is_many and name not in named and accepts(model, (*place, name), value)]
     yield from ({name: value} for name in lists if len(lists) == 1)
-    alike = [name for name, field in fields if bare(str(value)) == bare(name) and [*models_in(field.annotation)]]
+    word, _, number = str(value).partition("=")  # `mps=2`, as `gpuplan init --pool` has it
+    others = CALLED.get(member.__name__, {})
+    called = [name for name, _ in fields if bare(word) in (bare(name), *others.get(name, "").split())]
+    alike = [name for name, field in fields if name in called and [*models_in(field.annotation)]]
+    if number.isdecimal():
+        meant = ((name, as_meant(model, (*place, name), int(number))) for name in alike)
+        yield from ({name: better} for name, better in meant if better is not None)
     nothing: dict[str, object] = {}
-    yield from (dict[str, object]({name: nothing}) for name in alike)
+    yield from (dict[str, object]({name: nothing}) for name in alike if not number)
 
 
 _TELLING: Final = (

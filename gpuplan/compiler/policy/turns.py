@@ -155,7 +155,8 @@ def write_help(turned: Turned) -> str:
         return f"write {what} as an item of `{name}` in place of `{turned.names[0]}`"
     text = f"write {joined([f'`{line}`' for line in lines], 'and')}"
     if turned.into != turned.around:
-        return f"{text} below `{'.'.join(map(str, turned.into))}`, in place of `{turned.names[0]}`"
+        domain = f", with your own domain for `{_DOMAIN}`" if _DOMAIN in text else ""
+        return f"{text} below `{'.'.join(map(str, turned.into))}`, in place of `{turned.names[0]}`{domain}"
     if turned.names[1:]:
         text += f" in place of {joined([f'`{name}`' for name in turned.names], 'and')}"
     elif lines[1:]:
@@ -377,9 +378,12 @@ _OF_WINDOW: Final = (
 )
 
 
+_DOMAIN: Final = "example.com"
+
+
 def _prefixed(labels: object) -> Fields:
     """Return labels of nodes: NFD puts those without a prefix of their own below its own."""
-    return {key if "/" in key else f"example.com/{key}": part for key, part in mapping(labels).items()}
+    return {key if "/" in key else f"{_DOMAIN}/{key}": part for key, part in mapping(labels).items()}
 
 
 def _windows(value: object, _: Fields) -> Fields:
@@ -555,7 +559,8 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
         " ".join(_WEIGHTS[:2]): lambda value, _: {"surplus": {"weight": value}},
-        "hard": _hard,
+        "hard requests limits": _hard,
+        "resourceQuota": lambda value, _: _hard(mapping(value).get("hard"), {}),
         "pools": _pools,
         "limitRange": _range,
         "resourceGroups": _flavors,
@@ -610,6 +615,8 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
 
 _ABOVE: Final[Mapping[tuple[type[BaseModel], str], tuple[Path, Turn]]] = {
     (Quota, " ".join(_WEIGHTS)): (("spec",), lambda value, _: {"surplus": {"weight": value}}),
+    (Metadata, "namespace"): (("spec",), lambda value, _: {"namespaces": [value]}),  # of a Tenant
+    (Metadata, "namespace project"): (("spec",), lambda value, _: {"namespace": value}),  # of a Workload
     (Metadata, "labels"): (("spec",), lambda value, _: {"nodeLabels": _prefixed(value)}),
     (Metadata, "annotations labels"): (("spec",), lambda value, of: {"podPatch": {"metadata": {[*of][0]: value}}}),  # noqa: RUF015
     (Driver, _OF_DRIVER): (("spec", "gpuOperator"), _driver),

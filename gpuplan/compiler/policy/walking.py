@@ -13,7 +13,7 @@ from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.policy.marks import Keyed, find_mark, models_in, words_of
 from gpuplan.compiler.policy.models import KINDS
-from gpuplan.compiler.policy.names import Naming, Titled
+from gpuplan.compiler.policy.names import Naming, Reference, Titled
 
 
 class Name(NamedTuple):
@@ -31,15 +31,15 @@ def naming_of(kind: str) -> Naming:
     return next(mark.naming for mark in marks if isinstance(mark, Titled))
 
 
-def names_in(part: BaseModel) -> Iterator[Name]:
-    """The names that a part of a policy gives to something; not those that only refer to it.
+def names_in(part: BaseModel, mark: type[Naming | Reference] = Naming) -> Iterator[Name]:
+    """Yield the names that a part of a policy gives to something, or with the other mark those that only refer to it.
 
     An empty text where a name may be left out gives none.
     """
-    for field in _fields_with_names(type(part)):
+    for field in _fields_with_names(type(part), mark):
         value = getattr(part, field.name)
         if field.naming is None:
-            yield from _names_below(field.alias, value)
+            yield from _names_below(field.alias, value, mark)
         elif isinstance(value, list | dict):
             items = enumerate(value) if isinstance(value, list) else value.items()
             yield from (Name(field.naming, text, (field.alias, index)) for index, text in items)
@@ -47,14 +47,14 @@ def names_in(part: BaseModel) -> Iterator[Name]:
             yield Name(field.naming, value, (field.alias,))
 
 
-def _names_below(alias: str, value: object) -> Iterator[Name]:
+def _names_below(alias: str, value: object, mark: type[Naming | Reference]) -> Iterator[Name]:
     items: Iterable[tuple[str | int | None, object]] = ((None, value),)
     if isinstance(value, list | dict):
         items = enumerate(value) if isinstance(value, list) else value.items()
     for index, item in items:
         if isinstance(item, BaseModel):
             here: Path = (alias,) if index is None else (alias, index)
-            yield from (name._replace(path=here + name.path) for name in names_in(item))
+            yield from (name._replace(path=here + name.path) for name in names_in(item, mark))
 
 
 class _Field(NamedTuple):
@@ -65,12 +65,13 @@ class _Field(NamedTuple):
 
 
 @cache
-def _fields_with_names(model: type[BaseModel]) -> tuple[_Field, ...]:
+def _fields_with_names(model: type[BaseModel], mark: type[Naming | Reference]) -> tuple[_Field, ...]:
     """The fields that hold names, or parts that do: most of a policy is not looked at."""
     found = []
     for name, field in model.model_fields.items():
-        naming = find_mark(field, Naming)
-        if naming or any(map(_fields_with_names, models_in(field.annotation))):
+        found_mark = find_mark(field, mark)
+        naming = found_mark.naming if isinstance(found_mark, Reference) else found_mark
+        if naming or any(_fields_with_names(inner, mark) for inner in models_in(field.annotation)):
             found.append(_Field(name, field.alias or to_camel(name), naming, type(None) in get_args(field.annotation)))
     return tuple(found)
 

@@ -29,6 +29,7 @@ from gpuplan.compiler.policy.names import CLUSTER
 from gpuplan.features.live import clusters, pools, priorities, teams, work
 from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.clusters.operators import is_settings
+from gpuplan.features.live.clusters.owned import tell_of_owner
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.dump import Dump, Item, read_dump
@@ -202,7 +203,7 @@ def adopt(
     sources = {} if judged.is_valid else _sources(dump, made.drafts, name)
     errors = (_beside_source(item, sources) for item in judged.diagnostics if item.is_error)
     first_sync = simulate(judged.plans[0], dump) if judged.is_valid and judged.plans else None
-    harms = all_found(first_sync) if first_sync else ()
+    harms = (*all_found(first_sync), *tell_of_owner(dump, judged.plans[0])) if first_sync else ()
     diagnostics = tidy((*made.diagnostics, *errors, *harms), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
     return Import(report, name, files, made.drafts, same, differing, first_sync, name_of(dump))

@@ -104,8 +104,75 @@ def test_an_object_among_a_clusters_policies_is_sent_to_a_component(platform: Pa
     text = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: x, namespace: research}\n"
     write(platform / "overlays/dev/thing.yaml", text)
     (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU035"]
-    listed = "a kustomization.yaml of `kind: Component` that lists `resources: [thing.yaml]`"
-    assert found == f"move it to overlays/dev/kustomize/namespaces/research/, beside {listed}"
+    assert found == f"move it to overlays/dev/kustomize/namespaces/research/, and {COMPONENT}"
+    write(platform / "overlays/dev/thing.yaml", text.replace("research", "elsewhere"))
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU035"]
+    assert found == f"move it to overlays/dev/kustomize/scheduling/, and {COMPONENT}"
+
+
+COMPONENT = (
+    "write `{apiVersion: kustomize.config.k8s.io/v1alpha1, kind: Component, resources: [thing.yaml]}` "
+    "to kustomization.yaml there"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("v1/Namespace", "write `x` into the `namespaces` of a Tenant, of which gpuplan makes one; or "),
+        ("apps/v1/Deployment", "write a Workload with `inference`, of which gpuplan makes one; or "),
+        ("storage.k8s.io/v1/StorageClass", ""),
+    ],
+)
+def test_an_object_among_the_policies_is_sent_to_each_cluster(platform: Path, kind: str, made: str) -> None:
+    version, _, name = kind.rpartition("/")
+    write(platform / "policies/thing.yaml", f"apiVersion: {version}\nkind: {name}\nmetadata: {{name: x}}\n")
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU035"]
+    clusters = "of `dev`, `openshift` or `prod`"
+    assert found == f"{made}move it to overlays/<cluster>/kustomize/scheduling/ {clusters}, and {COMPONENT}"
+
+
+@pytest.mark.parametrize(
+    ("quotas", "expected"),
+    [
+        (
+            "  hard: {requests.nvidia.com/gpu.shared: 36}",
+            (
+                "write `quotas: [{pool: ..., unit: shared, guaranteed: 36}]`, "
+                "with `a100-shared` or `h100-training` as the `pool`"
+            ),
+        ),
+        (
+            "  hard: {requests.nvidia.com/mig-3g.40gb: 2}",
+            (
+                "write `quotas: [{pool: ..., unit: 3g.40gb, guaranteed: 2}]`, "
+                "with `a100-mixed` or `a100-production` as the `pool`"
+            ),
+        ),
+        (
+            "  resourceQuota: {hard: {requests.nvidia.com/mig-2g.20gb: 2}}",
+            (
+                "write `quotas: [{pool: ..., unit: 2g.20gb, guaranteed: 2}]`, "
+                "with `a100-agents` or `a100-mixed` as the `pool`"
+            ),
+        ),
+        (
+            "  limits: {nvidia.com/mig-1g.10gb: 2}",
+            (
+                "write `quotas: [{pool: ..., unit: 1g.10gb, guaranteed: 2}]`, "
+                "with `a100-agents` or `a100-small` as the `pool`"
+            ),
+        ),
+        ("  quotas:\n    - {unit: 3g.40gb, guaranteed: 2}", "add `pool:` with `a100-mixed` or `a100-production`"),
+    ],
+)
+def test_a_pool_that_help_leaves_open_is_one_of_those_with_the_unit(platform: Path, quotas: str, expected: str) -> None:
+    path = platform / "policies/tenants/science.yaml"
+    quota = "  quotas:\n    - {pool: a100-shared, guaranteed: 36}"
+    assert quota in path.read_text()
+    path.write_text(path.read_text().replace(quota, quotas, 1))
+    found = [item.finding.help for item in validate(platform).diagnostics if item.code in ("GPU030", "GPU031")]
+    assert found == [expected]
 
 
 def test_a_copied_overlay_is_one_mistake(platform: Path) -> None:
@@ -125,8 +192,27 @@ def test_a_file_beside_the_clusters_is_sent_to_a_folder_that_is_read(platform: P
     shutil.copy(platform / "overlays/dev/policies.yaml", platform / "overlays/common.yaml")
     (found,) = [item.finding for item in validate(platform).diagnostics if item.code == "GPU110"]
     assert found.message == "overlays/common.yaml is in no cluster's folder, and not read"
+    folders = "`overlays/dev/`, `overlays/openshift/` or `overlays/prod/`"
+    assert found.help == f"move it to {folders} for one cluster, or to `policies/` for all"
     (platform / "overlays/common.yaml").write_text("# nothing yet\n")
     assert not [item for item in validate(platform).diagnostics if item.code == "GPU110"]
+
+
+def test_a_cluster_beside_the_folders_is_sent_to_its_own(platform: Path) -> None:
+    beside, home = platform / "overlays/prod.yaml", platform / "overlays/prod/cluster.yaml"
+    shutil.copy(home, beside)
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU110"]
+    assert found == "delete it: overlays/prod/cluster.yaml is the Cluster `prod`"
+    shutil.rmtree(home.parent)
+    (found,) = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU110"]
+    assert found == "type `mkdir -p overlays/prod && mv overlays/prod.yaml overlays/prod/cluster.yaml`"
+
+
+def test_a_cluster_one_folder_too_deep_is_moved_up(platform: Path) -> None:
+    (platform / "overlays/eu").mkdir()
+    (platform / "overlays/prod").rename(platform / "overlays/eu/prod")
+    found = [item.finding.help for item in validate(platform).diagnostics if item.code == "GPU110"]
+    assert found == ["type `mv overlays/eu/prod overlays/`"]
 
 
 def test_a_folder_of_policies_that_nothing_reads_is_noted_once(platform: Path) -> None:
@@ -192,3 +278,13 @@ def test_a_renamed_document_is_renamed_in_the_overlay_as_well(platform: Path) ->
     assert [(item.code, item.finding.help) for item in found if item.code in ("GPU018", "GPU400")] == [
         ("GPU018", "write `name: batch`, as the bases have it")
     ]
+
+
+def test_what_clusters_share_is_told_as_by_the_one_that_shows_most(platform: Path) -> None:
+    path = platform / "policies/layouts.yaml"
+    assert "    2g.20gb: 3\n    1g.10gb: 1" in path.read_text()
+    path.write_text(path.read_text().replace("    2g.20gb: 3\n    1g.10gb: 1", "    2g.20gb: 4"))
+    (found,) = [item for item in validate(platform).diagnostics if item.code == "GPU208"]
+    assert found.clusters == ("dev", "openshift", "prod")
+    assert [label.text for label in found.finding.related] == ["the layout lacks it"]  # `dev` has no such quota
+    assert found.finding.help == "a GPU holds up to 3 of them: `2g.20gb: 3` and, for the quotas, `1g.10gb: 1`"

@@ -473,7 +473,30 @@ def test_fields_without_their_spec_are_one_mistake() -> None:
     assert found.finding.help == f"write {spec} in place of `value`, `preemptionPolicy` and `globalDefault`"
     (found,) = read({**head, "value": 100, "description": "for work that waits " * 9}).diagnostics
     indented = "indent `value` and `description` by 2 below it"
-    assert found.finding.help == f"write `spec:` on a line above `value`, and {indented}"
+    assert found.finding.help == f"write `spec:` above `value`, and {indented}"
+    (found,) = read({**head, **fields, "description": "for work that waits " * 9}).diagnostics
+    renamed = "`preempts: false` and `default: false` there in place of `preemptionPolicy` and `globalDefault`"
+    assert found.finding.help == f"write `spec:` above `value`, {indented}, and write {renamed}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("nodes: 4\ngpusPerNode: 8", "write `nodes: {count: 4, gpusPerNode: 8}` in place of `nodes` and `gpusPerNode`"),
+        (
+            "nodes: {count: 4}\ngpusPerNode: 8",
+            "write `nodes: {count: 4, gpusPerNode: 8}` in place of `nodes` and `gpusPerNode`",
+        ),
+        ("nodes:\n  count: 4\ngpusPerNode: 8", "indent `gpusPerNode`, and what is below it, by 2 more"),
+        ("count: 4\ngpusPerNode: 8", "write `nodes: {count: 4, gpusPerNode: 8}` in place of `count` and `gpusPerNode`"),
+    ],
+)
+def test_nothing_is_indented_below_a_value_on_the_same_line(nodes: str, expected: str) -> None:
+    spec = nodes.replace("\n", "\n  ")
+    text = f"apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: a}}\nspec:\n  gpu: A100-80GB\n  {spec}\n"
+    (document,), _ = read_text("pool.yaml", f"{text}  sharing: {{exclusive: {{}}}}\n")
+    (found,) = parse(document).diagnostics
+    assert found.finding.help == expected
 
 
 @pytest.mark.parametrize(
@@ -561,7 +584,15 @@ def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields:
 @pytest.mark.parametrize(
     ("kind", "fields", "entry", "expected"),
     [
-        ("Pool", WHOLE, "labels", "write `nodeLabels: {example.com/cost: ml}` below `spec`, in place of `labels`"),
+        (
+            "Pool",
+            WHOLE,
+            "labels",
+            (
+                "write `nodeLabels: {example.com/cost: ml}` below `spec`, in place of `labels`, "
+                "with your own domain for `example.com`"
+            ),
+        ),
         (
             "Workload",
             SERVICE,
@@ -578,9 +609,18 @@ def test_help_puts_no_text_into_a_field_that_it_cannot_be_for(kind: str, fields:
             ),
         ),
         ("Pool", WHOLE, "namespace", "leave it out: documents of gpuplan are in no namespace"),
+        ("Tenant", "", "namespace", "leave it out: documents of gpuplan are in no namespace"),
+        ("Workload", SERVICE, "namespace", "write `namespace: gpu` below `spec`, in place of `namespace`"),
     ],
 )
 def test_metadata_has_a_name_alone(kind: str, fields: str, entry: str, expected: str) -> None:
     data = a_document(kind, fields)
     data["metadata"][entry] = {"cost": "ml"} if entry == "labels" else "gpu"
     assert [found.finding.help for found in read(data).diagnostics] == [expected]
+
+
+def test_the_namespace_of_a_tenant_that_has_none_is_its_namespaces() -> None:
+    data = a_document("Tenant", "")
+    data["metadata"]["namespace"], data["spec"] = "gpu", {}
+    (found,) = [found.finding.help for found in read(data).diagnostics]
+    assert found == "write `namespaces: [gpu]` below `spec`, in place of `namespace`"

@@ -35,7 +35,7 @@ def read(kind: str, fields: str) -> Parsed:
     [
         ("Cluster", f"{OPERATOR}scheduler: {{kind: kaii}}"),
         ("Cluster", f"{OPERATOR}nodeLabels: labels"),
-        ("Pool", f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: gpu-1}}"),
+        ("Pool", f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: {{a: {{b: c}}}}}}"),
         ("Pool", f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, namePattern: 5}}"),
         ("Pool", f"{NODES}sharing: {{mig: {{instances: {{1g.10gb: '7', 2g.20gb: 1}}}}}}"),
         ("Pool", f"{NODES}sharing: {{mig: {{instances: {{1g.10gb: 7}}, strategy: Single}}}}"),
@@ -53,6 +53,30 @@ def test_no_policy_is_made_of_defaults_for_what_a_document_is_about(kind: str, f
     parsed = read(kind, fields)
     assert len(parsed.diagnostics) == 1
     assert parsed.policy is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "right"),
+    [
+        (
+            "Pool",
+            f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: gpu-1}}",
+            f"{WHOLE}nodes: {{count: 1, gpusPerNode: 8, names: [gpu-1]}}",
+        ),
+        ("Pool", f"{NODES}sharing: exclusive", f"{NODES}sharing: {{exclusive: {{}}}}"),
+        ("Pool", f"{NODES}sharing: none", f"{NODES}sharing: {{exclusive: {{}}}}"),
+        ("Pool", f"{NODES}sharing: mps=2", f"{NODES}sharing: {{mps: {{replicas: 2}}}}"),
+        ("Pool", f"{NODES}sharing: time-slicing=4", f"{NODES}sharing: {{timeSlicing: {{replicas: 4}}}}"),
+        ("Tenant", "namespaces: a, b", "namespaces: [a, b]"),
+        ("Cluster", f"{OPERATOR}scheduler: kueue", f"{OPERATOR}scheduler: {{kind: kueue}}"),
+        ("Workload", "inference: {}\ncommand: python -m a", "inference: {}\ncommand: [python, -m, a]"),
+    ],
+)
+def test_a_mapping_or_a_list_is_read_as_it_was_meant(kind: str, wrong: str, right: str) -> None:
+    parsed = read(kind, wrong)
+    assert len(parsed.diagnostics) == 1
+    assert parsed.policy == read(kind, right).policy
+    assert not parsed.left_out
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_mps_beside_mig_is_refused_with_the_reason() -> None:
 def test_a_patch_directive_in_the_wrong_place_is_sent_to_the_right_one() -> None:
     (found,) = findings(f"{POOL}  sharing: {{exclusive: {{}}}}\n$patch: delete\n")
     assert found.help == (
-        "to delete the document, write `metadata: {name: ..., $patch: delete}`; a list is always replaced"
+        "to delete the document, write `metadata: {name: a, $patch: delete}`; a list is always replaced"
     )
 
 

@@ -202,6 +202,64 @@ def test_a_driver_is_judged_by_what_the_models_that_are_named_need_of_it() -> No
     assert told(*files, gpu="H100-80GB") == [("GPU222", "driver 515.65.01 is too old for H100-80GB MIG")]
 
 
+@pytest.mark.parametrize(
+    ("operator", "gpu", "driver", "what"),
+    [
+        ("v24.9.2", "B200-180GB", "550.144.03", "B200-180GB"),
+        ("v25.3.2", "B300-269GB", "570.148.08", "B300-269GB"),
+        ("v24.9.2", "RTX-PRO-6000-96GB", "550.144.03", "RTX-PRO-6000-96GB"),
+    ],
+)
+def test_the_default_driver_of_a_release_is_judged_by_the_models_that_are_named(
+    operator: str, gpu: str, driver: str, what: str
+) -> None:
+    values: Body = {"mig": {"strategy": "single"}}
+    wrong = [("GPU222", f"driver {driver} is too old for {what}")]
+
+    assert told(values, operator=operator, gpu=gpu) == told(a_policy(), operator=operator, gpu=gpu) == wrong
+    assert told(values, operator="v26.7.0", gpu=gpu) == told(values, operator=operator, gpu="H100-80GB") == []
+    for driver_of in ({"version": "595.91.07"}, {"enabled": False}, {"nvidiaDriverCRD": {"enabled": True}}):
+        assert told({**values, "driver": driver_of}, operator=operator, gpu=gpu) == []
+
+
+def a_pod(labels: Body, **spec: Any) -> Body:
+    container = {"name": "a", "image": "example.com/a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    pod = {"containers": [container], "nodeSelector": labels, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": pod}
+
+
+@pytest.mark.parametrize("workload", ["vm-passthrough", "vm-vgpu"])
+def test_nodes_that_go_to_virtual_machines_are_found_beside_work_that_asks_for_gpus(workload: str) -> None:
+    sandboxes = {"enabled": True, "defaultWorkload": workload}
+    for settings_, title in (({"mig": {}}, "values of the chart"), (a_policy(), "ClusterPolicy `cluster-policy`")):
+        spec = settings_.get("spec", settings_)
+        spec["sandboxWorkloads"] = sandboxes
+        message = f"`sandboxWorkloads.defaultWorkload: {workload}` in {title} takes nodes from the device plugin"
+
+        assert told(settings_, a_pod({})) == [("GPU609", message)]
+        assert told(settings_, a_pod({"nvidia.com/gpu.workload.config": "container"})) == told(settings_) == []
+        spec["sandboxWorkloads"] = {**sandboxes, "enabled": False}
+        assert told(settings_, a_pod({})) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "value"), [("product", "NVIDIA-L4"), ("memory", "81920"), ("count", "8"), ("family", "hopper")]
+)
+def test_a_feature_discovery_that_is_off_is_found_beside_work_that_selects_by_its_labels(
+    label: str, value: str
+) -> None:
+    off: Body = {"mig": {}, "gfd": {"enabled": False}}
+    pod = a_pod({f"nvidia.com/gpu.{label}": value})
+
+    [found] = judged(off, pod)
+
+    assert (found.code, found.finding.label) == ("GPU609", "Pod `a` selects nodes by such labels")
+    assert told(a_policy(gfd={"enabled": False}), pod)[0][0] == "GPU609"
+    assert (
+        told({"mig": {}, "gfd": {"enabled": True}}, pod) == told(off, a_pod({"nvidia.com/gpu.present": "true"})) == []
+    )
+
+
 # --- Whose settings these are ------------------------------------------------------------------------------------
 
 

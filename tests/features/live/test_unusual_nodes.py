@@ -480,3 +480,68 @@ def test_an_entry_that_no_file_has_is_what_its_own_nodes_publish(tmp_path: Path)
 
     layouts = [draft.spec["instances"] for draft in found.drafts if draft.kind == "MigLayout"]
     assert sorted(map(str, layouts)) == ["{'1g.10gb': 7}", "{'3g.40gb': 2}"]
+
+
+# --- What somebody else's operator is told -----------------------------------------------------------------------
+
+DRIVER = "nvidia.com/cuda.driver-version.full"
+WORKLOAD = "nvidia.com/gpu.workload.config"
+
+
+def an_operator(release: str = "v26.7.0", **spec: Any) -> Body:
+    labels = {"helm.sh/chart": f"gpu-operator-{release}"}
+    metadata = {"name": "cluster-policy", "labels": labels}
+    return {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("release", "product", "driver", "board"),
+    [
+        ("v24.9.2", "NVIDIA-B200", "550.144.03", "B200-180GB"),
+        ("v25.3.2", "NVIDIA-B300-SXM6-AC", "570.148.08", "B300-269GB"),
+        ("v24.9.2", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "550.144.03", "RTX-PRO-6000-96GB"),
+    ],
+)
+def test_a_default_driver_that_is_too_old_for_boards_is_told(
+    release: str, product: str, driver: str, board: str, tmp_path: Path
+) -> None:
+    node = a_node("a", product, 8)
+    message = f"GPU Operator {release} installs driver {driver}, which is too old for {board}"
+
+    for stated in ({}, {"version": driver}):
+        assert told(imported(tmp_path, node, an_operator(release, driver=stated))) == [message]
+    assert told(imported(tmp_path, node, an_operator("v26.7.0", driver={}))) == []
+    assert told(imported(tmp_path, node, an_operator(release, driver={"version": "580.95.05"}))) == []
+    newer = a_node("a", product, 8, labels={DRIVER: "580.95.05"})
+    for stated in ({"enabled": False}, {"useNvidiaDriverCRD": True}, {}):
+        assert told(imported(tmp_path, newer, an_operator(release, driver=stated))) == []
+
+
+@pytest.mark.parametrize("labels", [{}, {WORKLOAD: "containers"}, {WORKLOAD: ""}], ids=["none", "unknown", "empty"])
+@pytest.mark.parametrize("workload", ["vm-passthrough", "vm-vgpu"])
+def test_nodes_that_go_to_virtual_machines_by_default_are_told(workload: str, labels: Body, tmp_path: Path) -> None:
+    sandboxes = {"enabled": True, "defaultWorkload": workload}
+    node, policy = a_node("a", labels=labels), an_operator(sandboxWorkloads=sandboxes)
+
+    found = imported(tmp_path, node, policy)
+
+    message = f"1 node of pools may hand out nothing: `sandboxWorkloads.defaultWorkload` is `{workload}`"
+    assert told(found) == [message]
+    assert told(imported(tmp_path, a_node("a", labels={WORKLOAD: "container"}), policy)) == []
+    for other in ({**sandboxes, "enabled": False}, {"enabled": True, "defaultWorkload": "container"}):
+        assert told(imported(tmp_path, node, an_operator(sandboxWorkloads=other))) == []
+
+
+@pytest.mark.parametrize(
+    "node",
+    [a_node("a"), a_node("a", "NVIDIA-A100-SXM4-80GB", 8), a_node("a", "Tesla-T4-SHARED", 1)],
+    ids=["L4", "A100", "shared"],
+)
+def test_a_feature_discovery_that_is_off_is_told(node: Body, tmp_path: Path) -> None:
+    off = an_operator(gfd={"enabled": False})
+    by_itself = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "gpu-feature-discovery"}}
+    message = "GPU Feature Discovery is off, and no node gets labels of its boards"
+
+    assert message in told(imported(tmp_path, node, off))
+    assert message not in told(imported(tmp_path, node, an_operator(gfd={"enabled": True})))
+    assert message not in told(imported(tmp_path, node, off, by_itself))

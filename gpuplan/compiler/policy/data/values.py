@@ -85,6 +85,16 @@ WORDS: Mapping[tuple[str, str], str] = {
 }
 """Words of people and of other programs for those of a field, in small letters, by the field and its word."""
 
+NOT_SUPPORTED: Mapping[tuple[str, str], str] = {
+    ("scheduler", "volcano"): "write `kai`, which has queues and gangs as Volcano has, or `kubernetes`, which has none",
+    (
+        "scheduler",
+        "yunikorn",
+    ): "write `kai`, which has queues and gangs as YuniKorn has, or `kubernetes`, which has none",
+    ("scheduler", "slurm"): "write `kai` or `kueue`, which have queues as Slurm has, or `kubernetes`, which has none",
+}
+"""Advice on words for what gpuplan does not support, by the mapping and the word in small letters."""
+
 KINDS_OF_POLICIES: Mapping[str, str] = {
     "ClusterPolicy": "the `gpuOperator` of the Cluster",
     "ClusterQueue": "the `quotas` of a Tenant",
@@ -103,7 +113,7 @@ KINDS_OF_POLICIES: Mapping[str, str] = {
     "LimitRange": "the `containers` of a Tenant",
     "MigConfig": "a MigLayout",
     "MigProfile": "a MigLayout",
-    "Namespace": "the `namespaces` of a Tenant",
+    "Namespace": "`{name}` into the `namespaces` of a Tenant",
     "NodeGroup": "a Pool",
     "NodeGroupPolicy": "a Pool",
     "NodePool": "a Pool",

@@ -328,7 +328,7 @@ class Destination(Model):
 
     server: texts.Line | None = None
     """The address of the cluster's API server. `https://kubernetes.default.svc` is the cluster Argo CD runs in."""
-    name: texts.Line | None = None
+    name: Annotated[texts.Line | None, MAIN] = None
     """The cluster's name in Argo CD, in place of its address."""
 
     _one_way = exactly_one("server", "name", "a destination")

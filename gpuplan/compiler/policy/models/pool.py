@@ -288,7 +288,7 @@ class PoolSpec(Model):
     """The way in which the GPUs are shared: exactly one kind."""
     node_labels: Annotated[dict[str, str], Judged("GPU148")] = Field(default_factory=dict)
     """More labels for the pool's nodes."""
-    workload_types: list[texts.Line] = Field(default_factory=list)
+    workload_types: Annotated[list[texts.Line], Keyed(())] = Field(default_factory=list)
     """The types of work that the pool is meant for; tenants name them in `workloadTypes`."""
     taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
     """Taints for the pool's nodes."""

@@ -251,7 +251,7 @@ class TenantSpec(Model):
     """The tenant that this one is part of."""
     priority_classes: list[names.PriorityClassName] = Field(default_factory=list)
     """The priority classes that its pods may name."""
-    workload_types: list[texts.Line] = Field(default_factory=list)
+    workload_types: Annotated[list[texts.Line], Keyed(())] = Field(default_factory=list)
     """The types of work that it runs; some pool in its quotas must serve each."""
     quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = Field(default_factory=list)
     """The amounts that it may use, by pool and unit."""

@@ -17,4 +17,7 @@ NOT_EXACTLY_ONE = Rule("GPU034", _HERE)
 UNKNOWN_KIND = Rule("GPU035", _HERE)
 UNKNOWN_API_VERSION = Rule("GPU036", _HERE)
 
+PLAIN_OBJECTS: Final = "plain Kubernetes objects go to"
+"""The words of help before a place that is more exact once the clusters are known."""
+
 RULES: Final = rules_among(globals())

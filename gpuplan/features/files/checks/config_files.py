@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.wording import joined, misspelling
-from gpuplan.compiler.catalog.operators import find_line
+from gpuplan.compiler.catalog.operators import default_driver, find_line
 from gpuplan.compiler.checks import mig, operator
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.files import Config, holds_config, mig_configs, plugin_configs
@@ -217,26 +217,48 @@ def mps_daemon_empty(files: HandFiles) -> Iterator[Finding]:
 
 @same_rule(mig.driver_too_old_for_mig)
 def driver_too_old(files: HandFiles) -> Iterator[Finding]:
-    """A driver that does not know what a file makes of the models that were named."""
+    """A driver that does not know the models that were named, or what a file makes of them."""
+    for setting in files.settings:
+        driver = _installed(files, setting)
+        for gpu in files.gpus if driver else ():
+            if mig.is_too_old(driver, gpu):
+                yield _too_old(setting, driver, gpu.id, gpu.min_driver)
     for config in mig_configs(files):
         divided = [profiles for _, profiles in _divided(config.body)]
         for setting in settings_for(files, config.config_map) if divided and not _is_stock(config) else ():
-            driver = _installed(setting)
+            driver = _installed(files, setting)
             for gpu in files.gpus if driver else ():
-                for what, least in mig.unmet_requirements(driver, gpu, divided):
-                    yield Finding(
-                        setting.place("driver", "version"),
-                        f"driver {driver} is too old for {gpu.id} {what}",
-                        label=f"needs {least}",
-                        related=(Label(config.at, "divides GPUs so"),),
-                        help=f"write a driver version from {least} on",
-                    )
+                for what, least in (
+                    mig.unmet_requirements(driver, gpu, divided) if not mig.is_too_old(driver, gpu) else ()
+                ):
+                    found = _too_old(setting, driver, f"{gpu.id} {what}", least)
+                    yield replace(found, related=(Label(config.at, "divides GPUs so"),))
 
 
-def _installed(setting: Settings) -> str:
-    """The driver that is installed, where it is named."""
-    driver = text(setting.value("driver", "version"))
-    return driver if setting.value("driver", "enabled") is not False else ""
+def _too_old(setting: Settings, driver: str, what: str, least: str) -> Finding:
+    is_stated = bool(setting.value("driver", "version"))
+    return Finding(
+        setting.place("driver", "version") if is_stated else setting.at,
+        f"driver {driver} is too old for {what}",
+        label=f"needs {least}",
+        notes=() if is_stated else (f"{setting.release} installs it where no version is written",),
+        help=f"write a driver version from {least} on",
+    )
+
+
+def _installed(files: HandFiles, setting: Settings) -> str:
+    """The driver that is installed: the one that is named, else that of the release, unless something else says it."""
+    if setting.value("driver", "enabled") is False:
+        return ""
+    others = [mapping(item.value("driver")) for item in files.settings]
+    is_open = any(other.get("version") or other.get("enabled") is False for other in others) or any(
+        setting.value(*route) is True for route in _BY_OBJECTS
+    )
+    is_part = setting.of is not None and not setting.is_whole
+    return text(setting.value("driver", "version")) or ("" if is_open or is_part else default_driver(setting.release))
+
+
+_BY_OBJECTS = (("driver", "nvidiaDriverCRD", "enabled"), ("driver", "useNvidiaDriverCRD"))
 
 
 @same_rule(mig.driver_breaks_mig)
@@ -245,7 +267,7 @@ def driver_without_mig(files: HandFiles) -> Iterator[Finding]:
     for config in mig_configs(files):
         divided = next((name for name, _ in _divided(config.body)), "")
         for setting in settings_for(files, config.config_map) if divided and not _is_stock(config) else ():
-            driver = _installed(setting)
+            driver = _installed(files, setting)
             defect = mig.defect_without_mig(driver) if driver else None
             if defect is not None:
                 at = config.at if config.is_inline else config.at / ("mig-configs", divided)

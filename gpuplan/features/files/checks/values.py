@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuplan.compiler.base.diagnostics import Finding, Label
-from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.plain import mapping, parts, sequence, text
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.checks import helm_values, operator_settings
 from gpuplan.compiler.checks.registry import same_rule
 from gpuplan.compiler.checks.wording import in_yaml
+from gpuplan.compiler.planning.discovered import GPU_RESOURCE, MIG_RESOURCES, is_of_discovery
+from gpuplan.compiler.planning.gpu_operator import FOR_CONTAINERS, WORKLOAD_LABEL, default_workload
 from gpuplan.compiler.planning.hand_files import DEVICE_PLUGIN, MIG_MANAGER, HandFiles, Settings
 
 _NFD_CHART = "node-feature-discovery"
@@ -61,31 +63,67 @@ def component_off(files: HandFiles) -> Iterator[Finding]:
                 )
             elif found.config_name(operand):
                 yield from (replace(item, related=named) for item in _taken_away(found, operand))
+        if not any(map(found.config_name, (DEVICE_PLUGIN, MIG_MANAGER))) and _wants_gpus(files):
+            yield from _given_away(found, "the device plugin")
+        named_by = next(_by_board(files), None) if not found.config_name(MIG_MANAGER) else None
+        if named_by is not None and found.value("gfd", "enabled") is False:
+            yield _undiscovered(found, "labels of their boards", f"{named_by} selects nodes by such labels")
 
 
 def _taken_away(setting: Settings, operand: str) -> Iterator[Finding]:
     """Find settings by which an operand runs on no node, though it is on.
 
     Without GPU feature discovery no node has `nvidia.com/mig.capable`, for which `hasMIGCapableGPU` in
-    `controllers/state_manager.go` of NVIDIA/gpu-operator v26.7.0 looks. Nodes without the label
-    `nvidia.com/gpu.workload.config` get the workload that is the default (`gpuStateLabels` there).
+    `controllers/state_manager.go` of NVIDIA/gpu-operator v26.7.0 looks.
     """
     if operand == MIG_MANAGER and setting.value("gfd", "enabled") is False:
-        yield Finding(
-            setting.place("gfd", "enabled"),
-            f"`gfd.enabled: false` in {setting.title} leaves all nodes without the label `nvidia.com/mig.capable`",
-            label="the MIG manager runs on none",
-            help="remove it",
-        )
-    workload = text(setting.value("sandboxWorkloads", "defaultWorkload"))
-    if setting.value("sandboxWorkloads", "enabled") is True and workload.startswith("vm-"):
+        yield _undiscovered(setting, "the label `nvidia.com/mig.capable`", "the MIG manager runs on none")
+    yield from _given_away(setting, f"`{operand}`")
+
+
+def _undiscovered(setting: Settings, what: str, label: str) -> Finding:
+    return Finding(
+        setting.place("gfd", "enabled"),
+        f"`gfd.enabled: false` in {setting.title} leaves all nodes without {what}",
+        label=label,
+        help="remove it",
+    )
+
+
+def _given_away(setting: Settings, operand: str) -> Iterator[Finding]:
+    """Find settings that give nodes without a label to virtual machines."""
+    if (workload := default_workload(setting.spec)) != FOR_CONTAINERS:
         yield Finding(
             setting.place("sandboxWorkloads", "defaultWorkload"),
-            f"`sandboxWorkloads.defaultWorkload: {workload}` in {setting.title} takes nodes from `{operand}`",
+            f"`sandboxWorkloads.defaultWorkload: {workload}` in {setting.title} takes nodes from {operand}",
             label="nodes without a label are for virtual machines",
-            notes=("containers get GPUs on nodes alone with `nvidia.com/gpu.workload.config: container`",),
+            notes=(f"containers get GPUs on nodes alone with `{WORKLOAD_LABEL}: {FOR_CONTAINERS}`",),
             help="write `defaultWorkload: container`, and label the nodes for virtual machines",
         )
+
+
+def _wants_gpus(files: HandFiles) -> bool:
+    """Whether containers ask for GPUs, and nothing says that nodes have the label for containers."""
+    found = [
+        part for item in files.objects if item.kind != "Node" for route, part in parts(item.body) if "limits" in route
+    ]
+    are_labelled = any(
+        mapping(part).get(WORKLOAD_LABEL) == FOR_CONTAINERS for item in files.objects for _, part in parts(item.body)
+    )
+    asked = {key for part in found for key in mapping(part)}
+    return not are_labelled and any(key == GPU_RESOURCE or key.startswith(MIG_RESOURCES) for key in asked)
+
+
+def _by_board(files: HandFiles) -> Iterator[str]:
+    """Yield the titles of objects that select nodes by labels of GPU feature discovery, if none other of it runs."""
+    if any(item.kind == "DaemonSet" and "gpu-feature-discovery" in item.name for item in files.objects):
+        return
+    for item in files.objects:
+        for route, part in parts(item.body):
+            keys = [*mapping(part)] if route[-1:] in (("nodeSelector",), ("nodeLabels",)) else ()
+            terms = (text(mapping(part).get("key")),) if "matchExpressions" in route else ()
+            if any(map(is_of_discovery, map(str, (*keys, *terms)))):
+                yield item.title
 
 
 @same_rule(operator_settings.operand_variable_unusable)

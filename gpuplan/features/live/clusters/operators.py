@@ -471,7 +471,7 @@ def _of_owner(reader: Reader, installation: Installation, version: str) -> Spec:
         if part(told, "driver", "enabled") is False:  # the image of the nodes has it, and labels say which one
             driver["enabled"] = False
             stated = only(item.labels.get(DRIVER_LABEL, "") for item in reader.nodes)
-        if stated != default_driver(version) and _DRIVER.fullmatch(stated):
+        if _DRIVER.fullmatch(stated) and (driver or stated != default_driver(version)):
             driver["version"] = stated
         if driver:
             spec["driver"] = driver

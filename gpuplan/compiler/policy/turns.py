@@ -154,14 +154,14 @@ def write_help(turned: Turned) -> str:
         what = ", ".join(f"`{as_line(item)}`" for item in _items(items))
         return f"write {what} as an item of `{name}` in place of `{turned.names[0]}`"
     text = f"write {joined([f'`{line}`' for line in lines], 'and')}"
+    domain = f", with your own domain for `{_DOMAIN}`" if _DOMAIN in text else ""
     if turned.into != turned.around:
-        domain = f", with your own domain for `{_DOMAIN}`" if _DOMAIN in text else ""
         return f"{text} below `{'.'.join(map(str, turned.into))}`, in place of `{turned.names[0]}`{domain}"
     if turned.names[1:]:
         text += f" in place of {joined([f'`{name}`' for name in turned.names], 'and')}"
     elif lines[1:]:
         text += " in its place"
-    return f"{text}, each on a line of its own" if lines[1:] else text
+    return f"{text}, each on a line of its own" if lines[1:] else f"{text}{domain}"
 
 
 def _joined(fields: Fields, others: Fields) -> Fields:
@@ -568,7 +568,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     },
     Member: {"kind": _subject, "serviceAccount": _service_account},
     Containers: {"requests": _requests},
-    PoolSpec: {"syncWindow syncWindows": _windows},
+    PoolSpec: {"syncWindow syncWindows": _windows, "labels": lambda value, _: {"nodeLabels": _prefixed(value)}},
     Nodes: {" ".join(_BOUNDS): _larger},
     Window: {" ".join(_OF_WINDOW): _window},
     Mig: {_PROFILE_NAMES: _profiles, "mig-configs": _config, "mig-devices": lambda _, written: divided([written])},

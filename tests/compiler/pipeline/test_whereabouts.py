@@ -223,6 +223,14 @@ def test_a_folder_of_policies_that_nothing_reads_is_noted_once(platform: Path) -
     assert (found.code, found.severity) == ("GPU110", Severity.NOTE)
     assert found.finding.message == "pools/extra.yaml is in no base of a cluster, and not read"
     assert found.finding.help == "move it into policies/, or add `pools` to `bases` of each Cluster"
+    extra.rename(platform / "pools.yaml")
+    (found,) = validate(platform).diagnostics
+    assert (found.code, found.severity) == ("GPU110", Severity.NOTE)
+    assert found.finding.message == "pools.yaml is in no base of a cluster, and not read"
+    folders = "`overlays/dev/`, `overlays/openshift/` or `overlays/prod/`"
+    assert found.finding.help == f"move it to {folders} for one cluster, or to `policies/` for all"
+    (platform / "pools.yaml").write_text("services: {web: {image: nginx}}\n")
+    assert not validate(platform).diagnostics
 
 
 @pytest.mark.parametrize(

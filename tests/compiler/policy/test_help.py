@@ -27,6 +27,7 @@ NODES = "nodes: {count: 2, gpusPerNode: 8}\n"
 WHOLE = f"{NODES}sharing: {{exclusive: {{}}}}\n"
 MIG = f"{NODES}sharing: {{mig: {{layout: a}}}}\n"
 SERVICE = "inference: {}\n"
+WAYS = "`exclusive`, `timeSlicing`, `mps`, `mig`, `dynamicMig`, `fraction`"
 
 
 def a_document(kind: str, fields: str) -> dict[str, Any]:
@@ -428,6 +429,17 @@ ROWS = [
         "nodes: {count: 2, gpusPerNode: 8, names: 'a, b'}\nsharing: {exclusive: {}}",
         "nodes: {count: 2, gpusPerNode: 8, names: [a, b]}\nsharing: {exclusive: {}}",
     ),
+    # A word for a mapping, with the fields of that mapping beside it.
+    ("Pool", f"{NODES}sharing: mig\nlayout: a", f"{NODES}sharing: {{mig: {{layout: a}}}}"),
+    ("Pool", f"{NODES}sharing: timeSlicing\nreplicas: 3", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
+    ("Pool", f"{NODES}sharing: mps\nreplicas: 3", f"{NODES}sharing: {{mps: {{replicas: 3}}}}"),
+    (
+        "Pool",
+        f"{WHOLE}disruption: manual\nmaxUnavailable: 1",
+        f"{WHOLE}disruption: {{approval: manual, maxUnavailable: 1}}",
+    ),
+    ("Pool", f"{NODES}sharing: false", WHOLE),
+    ("Pool", f"{NODES}sharing: {{none: {{}}}}", WHOLE),
     # Another type, unit or spelling.
     (
         "Pool",
@@ -533,6 +545,27 @@ def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -
                 "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; "
                 "`mixed` is their `strategy` without a word"
             ),
+        ),
+        *(
+            ("Pool", f"{NODES}sharing: {{{off}}}", f"to switch it off, write `exclusive: {{}}` in place of `{name}`")
+            for off, name in (
+                ("mig: false", "mig"),
+                ("timeSlicing: false", "timeSlicing"),
+                ("mps: {enabled: false}", "mps"),
+            )
+        ),
+        ("Cluster", "monitoring: false", "leave the whole `monitoring` out: what stands there is on"),
+        ("Tenant", "allow: false", "leave the whole `allow` out: what stands there is on"),
+        ("Pool", NODES, f"add `sharing:` with one of {WAYS} below it"),
+        (
+            "Pool",
+            f"{WHOLE}labels: {{cost: ml}}",
+            "write `nodeLabels: {example.com/cost: ml}`, with your own domain for `example.com`",
+        ),
+        (
+            "Tenant",
+            "quotas: [{pool: a, $patch: delete}]",
+            "leave the item out: the list of an overlay replaces that of the base",
         ),
         ("Pool", f"{NODES}sharing: {{mig: single}}", "write `mig: {strategy: single, ...}`"),
         (

@@ -239,6 +239,11 @@ def _answer_usage(error: click.UsageError, context: click.Context, typed: Sequen
     if isinstance(error, click.MissingParameter):
         dump = " `gpuplan import --commands` prints how to collect it." if "DUMP..." in error.format_message() else ""
         return click.UsageError(f"{error.format_message()} For example: `{_example(context)}`.{dump}", context)
+    if isinstance(error, click.BadParameter) and error.param and "--cluster" in error.param.opts:
+        at, _, value, size = _written_as(error.param, typed)
+        words = [word for name in re.split("[, =]+", value) if name for word in ("-c", name)]
+        line = _retyped(context, str(context.info_name), [*typed[:at], *words, *typed[at + size :]])
+        return click.UsageError(f"{error.format_message()} Type `{line}`.", context) if size else error
     if isinstance(error, click.BadParameter) and (answer := _answer_number(error.param, context, typed)):
         return click.UsageError(f"{error.format_message()} {answer}", context)
     if isinstance(error, click.BadParameter) and (match := _CHOICE.search(error.message)) and error.param:
@@ -279,7 +284,7 @@ def answer_trouble(message: str, missing: str, hint: str, context: click.Context
         others = _retyped_with(_NAMED.findall(fetch[2] or ""), message, context)
         named = f"; or type {listing(others, None, last='or')}" if others else ""
         return f"{fetch[1]}, then {listing(_retyped_with(_NAMED.findall(message)[:1], message, context))}{named}"
-    if option := _REFUSED.match(message):
+    if (option := _REFUSED.match(message)) and len(_REFUSED.findall(message)) == 1:
         return _with_values(option, hint, context)
     if (names := _SEVERAL.fullmatch(hint)) and (lines := _retyped_with(_NAMED.findall(names[0]), message, context)):
         return f"type {listing(lines, None, last='or')}"
@@ -309,12 +314,14 @@ def _retyped_with(names: Iterable[str], message: str, context: click.Context) ->
 def _with_values(refused: re.Match[str], hint: str, context: click.Context) -> str:
     """Return a hint with the whole line for each value of an option that it names, for the one that is refused."""
     verb, typed = str(context.invoked_subcommand), context.meta.get(TYPED, ())
-    at, option, value, size = _written(refused[1], typed)
-    if value != refused[2]:
+    option, value = refused.groups()
+    places = [at for at, word in enumerate(typed) if word in (value, f"{option}={value}")]
+    if len(places) != 1:
         return hint
 
     def whole(code: re.Match[str]) -> str:
-        return f"`{_retyped(context, verb, [*typed[:at], option, code[1], *typed[at + size :]])}`"
+        named = (code[1],) if typed[places[0]] == value else (option, code[1])
+        return f"`{_retyped(context, verb, [*typed[: places[0]], *named, *typed[places[0] + 1 :]])}`"
 
     return re.sub(rf"`{option} ([^`]+)`", whole, hint)
 
@@ -410,6 +417,8 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
         return "Type `gpuplan version`."
     if os.path.isdir(os.path.join(value, OVERLAYS)) and value:  # noqa: PTH112, PTH118 - as it is typed
         return f"Type `{join(['gpuplan', '-C', value, verb, *before, *behind])}`."
+    if argument := _as_argument(value, names, [*before, *behind], context):
+        return f"Type `{_retyped(root, verb, [*before, argument, *behind])}`."
     if (top := value.partition("/")[0]) in (OVERLAYS, "policies") and "-c" in names:
         cluster = next((name for name in cluster_names(context) if value.startswith(f"{OVERLAYS}/{name}/")), "")
         chosen = ("-c", cluster) if cluster else _option_for(value, names, context)
@@ -429,6 +438,16 @@ def _answer_option(option: str, context: click.Context, typed: Sequence[str]) ->
     if owners := [each for each in verbs.values() if option in _names_of(each)]:
         return _answer_owners(option, value, owners, context)
     return f"`{command} --help` lists the options."
+
+
+def _as_argument(value: str, names: frozenset[str], others: Sequence[str], context: click.Context) -> str:
+    """Return the value of an option that a verb lacks as the verb's argument; empty if it is none or one is there."""
+    if any(not word.startswith("-") and not before.startswith("-") for before, word in pairwise(("", *others))):
+        return ""
+    kinds = [kind for kind in find_kinds(value, context) if kind[:1].isupper()] if value else []
+    if "TARGET" in names:
+        return value if "/" in value else f"{kinds[0]}/{value}" if kinds else ""
+    return value if "POOL" in names and "Pool" in kinds else ""
 
 
 def _answer_foreign(option: str, verb: click.Command | None, named: Mapping[str, str], context: click.Context) -> str:

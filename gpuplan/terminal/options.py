@@ -124,9 +124,8 @@ def gpu_models(_: click.Context) -> Iterable[str]:
 
 def _refuse_lists(_: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
-        if "," in name:
-            repeated = " ".join(f"-c {each}" for each in name.split(",") if each)
-            raise click.BadParameter(f"{name!r} is a list: type `{repeated}`.", param=parameter)
+        if {*", ="}.intersection(name):
+            raise click.BadParameter(f"{name!r} is no name; each cluster has its own `-c`.", param=parameter)
     return names
 
 

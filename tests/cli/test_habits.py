@@ -461,7 +461,13 @@ def _is_taken(command: str, folder: Path) -> bool:
         ("build -f overlays/dev/cluster.yaml", "type `gpuplan build -c dev`."),
         ("validate -f policies/pool.yaml -c dev", "reads policies/ by itself: type `gpuplan validate -c dev`."),
         ("rollout --pool research --to mps=2 -c dev", "Type `gpuplan rollout research --to mps=2 -c dev`."),
-        ("explain spec.shraing.mps", "type `gpuplan explain Pool.spec.sharing.mps`"),
+        ("rollout -p research --to mps=2 -c dev", "Type `gpuplan rollout research --to mps=2 -c dev`."),
+        ("trace --pool research -c dev", "Type `gpuplan trace Pool/research -c dev`."),
+        ("trace --file policies/pool.yaml -c dev", "Type `gpuplan trace policies/pool.yaml -c dev`."),
+        ("trace -f out/dev/a.yaml:9", "Type `gpuplan trace out/dev/a.yaml:9`."),
+        ("build -c 'prod dev' --check", "Type `gpuplan build -c prod -c dev --check`."),
+        ("build -c=dev", "Type `gpuplan build -c dev`."),
+        ("explain spec.shraing.mps", "Type `gpuplan explain Pool.spec.sharing.mps`"),
     ],
 )
 def test_the_whole_command_line_is_printed_as_it_was_meant(typed: str, answer: str, tmp_path: Path) -> None:
@@ -521,7 +527,7 @@ def test_the_folder_that_was_named_first_stays(tmp_path: Path) -> None:
         ("-c prod show", "Type the option after the command: `gpuplan show -c prod`"),
         ("validate --stdout", "`gpuplan build --stdout`. Write nothing; print the objects of one cluster."),
         ("validate --clutser prod", "Did you mean"),
-        ("validate -c dev,prod", "type `-c dev -c prod`"),
+        ("validate -c dev,prod", "Type `gpuplan validate -c dev -c prod`"),
         ("pack --margin 1", "1 is ambiguous: type `1%` or `100%`."),
         ("pack --percentile p99", "Type `gpuplan pack --percentile 99`."),
         ("pack --percentile 95% -c dev", "Type `gpuplan pack --percentile 95 -c dev`."),

@@ -89,7 +89,11 @@ def test_a_line_that_no_policy_says_is_traced(built: Path) -> None:
     edit(file, "apiVersion: scheduling.k8s.io/v1\n", "apiVersion: scheduling.k8s.io/v2\n")
 
     answer = run("build", cwd=built).out
-    assert f"change the policy that `gpuplan trace {file.relative_to(built)}:2` names; then" in answer
+    assert (
+        f"change the policy that `gpuplan trace {file.relative_to(built)}:2` names, or write a kustomize Component"
+        in answer
+    )
+    assert "then run `gpuplan build --force`, which alone drops the edit\n" in answer
 
 
 def test_an_output_elsewhere_is_not_traced(built: Path) -> None:
@@ -134,6 +138,23 @@ def _a_clone(tmp_path: Path, *options: str) -> Path:
     git(root, "branch", "next")
     git(tmp_path, "clone", "--quiet", "--single-branch", "--branch=main", *options, root.as_uri(), "clone")
     return tmp_path / "clone"
+
+
+@pytest.mark.parametrize("options", [(), ("--depth=1",)])
+def test_a_branch_without_its_remote_is_fetched_too(tmp_path: Path, options: tuple[str, ...]) -> None:
+    clone = _a_clone(tmp_path, *options)
+
+    answer = help_of("validate", "--against", "next", cwd=clone)
+    [command] = re.findall("type `git (fetch [^`]+)`, then `gpuplan validate --against next`", answer)
+    git(clone, *shlex.split(command))
+    assert run("validate", "--against", "next", cwd=clone).code == 0
+
+
+def test_a_branch_that_only_the_remote_has_here_is_named_with_it(tmp_path: Path) -> None:
+    clone = _a_clone(tmp_path, "--no-single-branch")
+
+    assert "Type `gpuplan validate --against origin/next`" in help_of("validate", "--against", "next", cwd=clone)
+    assert "fetch" not in help_of("validate", "--against", "nowhere", cwd=clone)
 
 
 @pytest.mark.parametrize("options", [(), ("--depth=1",)])

@@ -43,13 +43,16 @@ def test_explain_what_there_is_not(tmp_path: Path) -> None:
     done = run("explain", "Pool.spec.shering")
 
     assert (done.code, done.out) == (2, "")
-    assert "type `gpuplan explain Pool.spec.sharing`" in done.err
+    assert "did you mean `Pool.spec.sharing`? Type `gpuplan explain Pool.spec.sharing`\n" in done.err
 
 
 @pytest.mark.parametrize(
     ("subject", "meant"),
     [
         ("disruption", "did you mean `Pool.spec.disruption`?"),
+        ("pools", "did you mean `Pool`?"),
+        ("GPU2O3", "did you mean `GPU203`?"),
+        ("tenants.quota.guarenteed", "did you mean `Tenant.spec.quotas.guaranteed`?"),
         ("timeslicing", "type `gpuplan explain Pool.spec.sharing.timeSlicing`"),
     ],
 )

@@ -58,8 +58,7 @@ def test_what_runs_is_moved_to_kueue(tmp_path: Path, record: Record) -> None:
             refused = _sync(cluster, tmp_path)
             record("the sync: objects refused by Kueue", ["Deployment chat"], refused)
             for party in (mallory, alice):
-                queue = f"/apis/{API_VERSION}/clusterqueues/{party.name}"
-                until(lambda queue=queue: "status" in api.get(queue), "Kueue has seen the queue")
+                until(partial(_is_seen, party), "Kueue has seen the queue")
             with pytest.raises(Refused, match=REFUSED):  # whatever is changed
                 api.patch(api.path_of(own), {"metadata": {"annotations": {"mine": "1"}}})
             with pytest.raises(Refused, match=REFUSED):
@@ -141,6 +140,10 @@ def _sync(cluster: ExampleCluster, repository: Path) -> list[str]:
             refused.append(f"{body['kind']} {body['metadata']['name']}")
     settle(cluster.api)
     return refused
+
+
+def _is_seen(party: Party) -> bool:
+    return "status" in party.admin.get(f"/apis/{API_VERSION}/clusterqueues/{party.name}")
 
 
 def _ready(api: Api, name: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.wording import count, listing
+from gpuplan.compiler.base.wording import closest, count, listing
 from gpuplan.compiler.catalog import Gpu, load, parse_profile
 from gpuplan.compiler.planning.node_list import LIST_NODES
 from gpuplan.compiler.planning.placement.layouts import layout_of_sizes
@@ -22,7 +22,8 @@ from gpuplan.terminal.session import Terminal
 
 _NUMBER: Final = "([1-9][0-9]{0,3})"
 _POOL: Final = regex(rf"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)={_NUMBER}x{_NUMBER}x([^:]+)(?::([^=]+)(?:=(.+))?)?")
-_NEAR: Final = regex(rf"([A-Za-z0-9][-_A-Za-z0-9]*)[=:]{_NUMBER}x(?:{_NUMBER}x)?([A-Za-z][^:]*(?::.+)?)")
+_BY: Final = " *[xX*,] *"
+_NEAR: Final = regex(rf"(?:([A-Za-z0-9][-_A-Za-z0-9]*)[=:])?{_NUMBER}{_BY}(?:{_NUMBER}{_BY})?([A-Za-z][^:]*(?::.+)?)")
 _LAST: Final = regex(rf"([A-Za-z0-9][-_A-Za-z0-9]*)[=:]([A-Za-z][^:]*?)x{_NUMBER}(?:x{_NUMBER})?((?::.+)?)")
 """A pool whose model stands before its numbers."""
 _NAME: Final = r"[0-9]g\.[0-9]+gb(?:[+-][a-z.]+)*"
@@ -58,20 +59,27 @@ def pool_named(wish: str) -> Draft:
     """Return the pool that a value of `--pool` describes."""
     found = _POOL.fullmatch(wish)
     if found is None:
-        near = _NEAR.fullmatch(wish)
-        last = None if near else _LAST.fullmatch(wish)
-        name, nodes, gpus, model = (
-            near.groups() if near else (last[1], last[4], last[3], last[2] + last[5]) if last else ("", "", "", "")
-        )
-        hint = _meanings(name.lower().replace("_", "-"), nodes, gpus, *model.partition(":"))
+        near, last = _NEAR.fullmatch(wish), _LAST.fullmatch(wish)
+        name, nodes, gpus, model = near.groups() if near else ("", "", "", "")
+        if last and not near:
+            name, model, gpus, nodes, sharing = last.groups()
+            nodes, gpus, model = nodes or gpus, nodes and gpus, model + sharing
+        name = (name or model.partition("-")[0].partition(":")[0]).lower().replace("_", "-")
+        hint = _meanings(name, nodes, gpus, *model.partition(":"))
         message = f"`--pool {wish}` is not NAME=NODESxGPUSxMODEL[:SHARING], with a name in lower case"
         raise GpuplanError(message, hint or "two nodes with eight GPUs each: `--pool research=2x8xA100-80GB`")
     name, nodes, gpus, model, kind, value = found.groups()
     longer = _longer(model, value or "")
-    gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
     counted = {"count": int(nodes), "gpusPerNode": int(gpus), "namePattern": f"{name}-[0-9]+"}
-    sharing = _sharing(gpu, kind or "exclusive", value or "")
-    return Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": sharing})
+    try:
+        gpu = load().get(longer[0] if len(longer) == 1 else model)  # `L4` is `L4-24GB`, since it is the only one
+        shared = _sharing(gpu, kind or "exclusive", value or "")
+    except GpuplanError as error:
+        typed = "=".join(filter(None, (kind, value)))
+        meant = _meanings(name, nodes, gpus, model, ":" if typed else "", typed)
+        hint = error.hint if f"`--pool {wish}`" in meant else meant
+        raise GpuplanError(f"`--pool {wish}` is not a pool: {error.message}", hint) from None
+    return Draft("Pool", name, {"gpu": gpu.id, "nodes": counted, "sharing": shared})
 
 
 def _longer(model: str, sharing: str) -> list[str]:
@@ -86,20 +94,26 @@ def _meanings(name: str, nodes: str, gpus: str, model: str, colon: str, sharing:
     known = load()
     models = (model,) if known.find(model) else tuple(_longer(model, sharing)) or known.suggest(model) or (model,)
     pairs = ((nodes, gpus),) if gpus else ((nodes, "8"), *((("1", nodes),) if nodes and int(nodes) <= _MOST else ()))
-    said = []
+    shared, said = {one: _mended(one, sharing) for one in models}, []
     for number, each in pairs:
-        mended = [f"{name}={number}x{each}x{one}{colon}{sharing}" for one in models]
+        mended = [f"{name}={number}x{each}x{one}{colon}{meant}" for one, (meant, _) in shared.items()]
         if not all(map(_POOL.fullmatch, mended)):
             return ""
         lines = listing([f"--pool {line}" for line in mended], None, last="or")
         said.append(f"{count(int(number), 'node')} with {count(int(each), 'GPU')}{' each' * (number != '1')}: {lines}")
+    return "; ".join(filter(None, [*said, shared[models[0]][1]]))
+
+
+def _mended(model: str, sharing: str) -> tuple[str, str]:
+    """Return a sharing, or the first that is named instead of it, and what is wrong with it."""
     try:
-        _sharing(known.get(models[0]), *(sharing or "exclusive").partition("=")[::2])
+        _sharing(load().get(model), *(sharing or "exclusive").partition("=")[::2])
     except GpuplanError as error:
-        said.append(f"{error.message}: {error.hint}")
-    return "; ".join(said)
+        return next(iter(_NAMED.findall(error.hint)), sharing), f"{error.message}: {error.hint}"
+    return sharing, ""
 
 
+_NAMED: Final = regex("`([a-z]+[-a-z]*(?:=[^` ]+)?)`")
 _MOST: Final = 16
 """The GPUs of the largest nodes: AWS' p2.16xlarge and NVIDIA's DGX-2."""
 _SHARES: Final = {"time-slicing": "timeSlicing", "mps": "mps"}
@@ -115,7 +129,10 @@ def _sharing(gpu: Gpu, kind: str, value: str) -> dict[str, Any]:
     typed = f"{kind}={value}" if value else kind
     if kind in _SHARES:
         raise GpuplanError(f"`{typed}` does not say how many share a GPU", f"for four: `{kind}=4`")
-    raise GpuplanError(f"`{typed}` is not a way to share GPUs", "write exclusive, time-slicing=N, mps=N or mig=LAYOUT")
+    near = closest(kind, ("exclusive", "mig", *_SHARES))
+    hint = f"did you mean `{near}{'=' * bool(value)}{value}`?" if near else ""
+    all_ = "write exclusive, time-slicing=N, mps=N or mig=LAYOUT"
+    raise GpuplanError(f"`{typed}` is not a way to share GPUs", hint or all_)
 
 
 def instances_of(gpu: Gpu, layout: str) -> Counter[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.wording import listing, spelt_alike
+from gpuplan.compiler.base.wording import closest, listing, spelt_alike
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
 from gpuplan.compiler.pipeline import rules
@@ -65,9 +65,14 @@ def _hint(subject: str) -> str:
     known = subjects()
     if unit := _unit(subject.lower().removeprefix("nvidia.com/").removeprefix("mig-")):
         return unit
-    if exact := spelt_alike(subject, known):
-        return f"did you mean `{exact}`?"
-    if field := _field_with(subject):
+    code = subject.upper()[:3] + subject.upper()[3:].translate(_DIGITS)
+    steps = subject.lower().replace("/", ".").split(".")
+    told = {step.lower() for path in field_paths() for step in path.split(".")}
+    spelt = [closest(step, told) or step for step in steps]
+    for alike in (subject, subject.removesuffix("s"), code):
+        if exact := spelt_alike(alike, known):
+            return f"did you mean `{exact}`?"
+    if field := _field_with(steps) or _field_with(spelt):
         return f"did you mean `{field}`?"
     near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
     near += get_close_matches(subject, known, n=3)
@@ -80,10 +85,12 @@ def _hint(subject: str) -> str:
     )
 
 
-def _field_with(subject: str) -> str:
+_DIGITS: Final = str.maketrans("OIL", "011")
+
+
+def _field_with(steps: Sequence[str]) -> str:
     """Return the shortest field that has all steps of a path in their order, and ends with it; empty if several are."""
-    steps = [escape(step.removesuffix("s")) for step in subject.lower().replace("/", ".").split(".")]
-    way = regex(r"(.+\.)?" + r"s?(\..+)?\.".join(steps) + "s?")
+    way = regex(r"(.+\.)?" + r"s?(\..+)?\.".join(escape(step.removesuffix("s")) for step in steps) + "s?")
     found = [path for path in field_paths() if len(steps) > 1 and way.fullmatch(path.lower())]
     shortest = [path for path in found if path.count(".") == min(each.count(".") for each in found)]
     return shortest[0] if len(shortest) == 1 else ""

@@ -578,7 +578,7 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
     for found in unmet_by_pools(plan, partial(stated_driver, plan)):
         yield Finding(
             found.at,
-            f"driver {found.driver} is too old for {found.what}",
+            f"driver {found.driver} is too old for {found.needing}",
             label=f"needs {found.least}",
             related=found.labels,
             help=f"write a driver version from {found.least} on",
@@ -590,7 +590,7 @@ class Unmet(NamedTuple):
 
     at: Origin
     driver: str
-    what: str
+    needing: str
     least: str
     labels: tuple[Label, ...]
     pool: Pool

@@ -371,7 +371,7 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     for found in unmet_by_pools(plan, lambda pool: (None if stated_driver(plan, pool)[0] else driver, operator.at)):
         yield Finding(
             operator.at / "version",
-            f"GPU Operator {operator.version} installs driver {driver}, which is too old for {found.what}",
+            f"GPU Operator {operator.version} installs driver {driver}, which is too old for {found.needing}",
             label="its default driver",
             related=found.labels,
             help=f"name a driver from {found.least} on in `gpuOperator.driver.version`",

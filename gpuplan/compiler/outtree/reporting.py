@@ -126,6 +126,10 @@ def _report(changes: ChangeSet, change: FileChange, out: str, policies: Policies
     return rule.report(finding)
 
 
+_OTHER: Final = ", or write a kustomize Component for what no policy says"
+_BUILD: Final = "then run `gpuplan build --force`, which alone drops the edit"
+
+
 def _edit(held: str, wanted: str, path: str, policies: Policies | None) -> tuple[tuple[str, ...], str]:
     """Return the first line that an edit has changed, and how the policies say the same."""
     old, new = wanted.splitlines(), held.splitlines()
@@ -142,9 +146,8 @@ def _edit(held: str, wanted: str, path: str, policies: Policies | None) -> tuple
         return (f"{edited}, where {written}{more}",), _HELP[EDITED.code]
     place = f"{path}:{start + 1}" if lost else path
     said = policies(place) if lost else ""
-    other = "" if lost else ", or write a kustomize Component for what no policy says"
-    where = f"{said}, where the policy says it" if said else f"the policy that `gpuplan trace {place}` names{other}"
-    return (f"{edited}, where {written}{more}",), f"to keep the edit, change {where}; then run `gpuplan build --force`"
+    where = f"{said}, where the policy says it" if said else f"the policy that `gpuplan trace {place}` names{_OTHER}"
+    return (f"{edited}, where {written}{more}",), f"to keep the edit, change {where}; {_BUILD}"
 
 
 def _alike(lines: Sequence[str], others: Sequence[str]) -> int:

@@ -388,8 +388,8 @@ def _way_to_revision(root: Path, name: str) -> str:
     if git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
         return "commit once: there is no commit yet"
     if fetching := way_to_fetch(root, name):
-        remote = name.partition("/")[0]
-        there = [known for known in _references(root) if known.startswith(f"{remote}/") and known != f"{remote}/HEAD"]
+        remote = f"{name.partition('/')[0]}/"
+        there = [known for known in _references(root) if known.startswith(remote) and known != f"{remote}HEAD"]
         others = [known for known in (find_near(root, name), *there) if known]
         other = f"; or name {listing(others, 3, last='or')}" if others else ""
         return f"type `{fetching}`, then the same again{other}"
@@ -405,24 +405,34 @@ def _way_to_revision(root: Path, name: str) -> str:
     return f"there are {listing(known)}, and {before}; `gpuplan diff` compares the files with the last commit"
 
 
+_BRANCH: Final = re.compile(r"(?!HEAD$|[0-9a-f]{7,40}$)[A-Za-z][-\w./]*")
+
+
 def way_to_fetch(root: Path, name: str) -> str:
-    """Return the command that fetches a branch of a remote, even into a clone of one branch; empty if it is none.
+    """Return the command that fetches a branch, of a remote or by the remote's name for it, into a clone that lacks it.
+
+    It is empty for what is no branch, and for a name alone in a clone of all branches.
 
     `git clone --depth` implies `--single-branch`: a fetch without a refspec then brings that branch alone
     (https://git-scm.com/docs/git-clone).
     """
-    remote, _, branch = re.split(r"[~^:]|@{", name)[0].partition("/")
-    if not branch or remote not in text(git(root, "remote") or b"").splitlines():
+    named = re.split(r"[~^:]|@{", name)[0]
+    remotes, (remote, _, branch) = text(git(root, "remote") or b"").splitlines(), named.partition("/")
+    target, is_shallow = f"refs/remotes/{named}", _is_shallow(root)
+    if remote not in remotes and len(remotes) == 1 and _BRANCH.fullmatch(named) and find_near(root, name) is None:
+        of_one = b"*" not in (git(root, "config", "--get-all", f"remote.{remotes[0]}.fetch") or b"")
+        remote, branch, target = remotes[0], named if of_one or is_shallow else "", f"refs/heads/{named}"
+    if not branch or remote not in remotes:
         return ""
-    deeper = "--unshallow " if _is_shallow(root) else ""
-    return f"git fetch {deeper}{remote} {quote(f'+refs/heads/{branch}:refs/remotes/{remote}/{branch}')}"
+    deeper = "--unshallow " if is_shallow else ""
+    return f"git fetch {deeper}{remote} {quote(f'+refs/heads/{branch}:{target}')}"
 
 
 def find_near(root: Path, name: str) -> str | None:
-    """Return the branch or tag that a missing revision was most likely meant to be: `main` for `origin/main`."""
+    """Return the branch or tag that a missing revision was most likely meant to be: `main` for `origin/main`, or so."""
     known, last = _references(root), name.rpartition("/")[2]
-    if last in known:
-        return last
+    if same := next((branch for branch in known if branch == last or branch.partition("/")[2] == name), None):
+        return same
     usual = (branch for branch in known if branch in _USUAL) if last in _USUAL else iter(())
     return misspelling(name, known) or next(usual, None)
 

@@ -78,6 +78,11 @@ def test_what_has_no_words_of_its_own_is_said_in_the_parsers() -> None:
     ("text", "at", "help_"),
     [
         ("a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> more\n", "2:1", "keep the lines of one side"),
+        (
+            "<<<<<<< A\na: 1\n||||||| B\na: 2\n=======\na: 3\n>>>>>>> C\n",
+            "1:1",
+            "keep the lines of one side, and delete all else from the line `<<<<<<<`",
+        ),
         ("c: 3\n---\na: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> more\n", "4:1", "keep the lines of one side"),
         ("a: */30 * * * 6 # every half hour\n", "1:4", 'write `a: "*/30 * * * 6" # every half hour`'),
         ("a: {b: */30 * * * 6, c: 4h}\n", "1:8", 'quote the text: `"*/30 * * * 6"`'),

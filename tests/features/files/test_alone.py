@@ -232,7 +232,7 @@ def a_pod(labels: Body, **spec: Any) -> Body:
 def test_nodes_that_go_to_virtual_machines_are_found_beside_work_that_asks_for_gpus(workload: str) -> None:
     sandboxes = {"enabled": True, "defaultWorkload": workload}
     for settings_, title in (({"mig": {}}, "values of the chart"), (a_policy(), "ClusterPolicy `cluster-policy`")):
-        spec = settings_.get("spec", settings_)
+        spec: Body = settings_.get("spec", settings_)
         spec["sandboxWorkloads"] = sandboxes
         message = f"`sandboxWorkloads.defaultWorkload: {workload}` in {title} takes nodes from the device plugin"
 

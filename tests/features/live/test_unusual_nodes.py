@@ -513,8 +513,8 @@ def test_a_default_driver_that_is_too_old_for_boards_is_told(
     assert told(imported(tmp_path, node, an_operator("v26.7.0", driver={}))) == []
     assert told(imported(tmp_path, node, an_operator(release, driver={"version": "580.95.05"}))) == []
     newer = a_node("a", product, 8, labels={DRIVER: "580.95.05"})
-    for stated in ({"enabled": False}, {"useNvidiaDriverCRD": True}, {}):
-        assert told(imported(tmp_path, newer, an_operator(release, driver=stated))) == []
+    for said in ({"enabled": False}, {"useNvidiaDriverCRD": True}, {}):
+        assert told(imported(tmp_path, newer, an_operator(release, driver=said))) == []
 
 
 @pytest.mark.parametrize("labels", [{}, {WORKLOAD: "containers"}, {WORKLOAD: ""}], ids=["none", "unknown", "empty"])

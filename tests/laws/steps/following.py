@@ -44,7 +44,7 @@ class StuckError(Exception):
     """Nothing that is printed leads on."""
 
 
-class NoWayError(StuckError):
+class NoWayError(Exception):
     """Guarantees exclude this way; another one is named."""
 
 
@@ -143,16 +143,15 @@ class Follower:
     def obey(self, found: Mapping[str, Any]) -> None:
         text = found.get("help") or ""
         self.walk.done.append(f"{found['code']} {found['message']}: {text}")
-        first, *others = text.split("; or ")
+        ways = [way for way in re.split(r"[;,] or ", text) if "`gpuplan " in way or _IGNORED.search(way)]
         before = self.after.copy()
-        try:
-            self.do(found, first, text)
-        except NoWayError:
-            if not others:
-                raise
-            self.after = before
-            self.write()
-            self.do(found, others[0], text)
+        for way in ways:
+            try:
+                return self.do(found, way, text)
+            except NoWayError:
+                self.after = before
+                self.write()
+        raise StuckError(f"nothing to type: {found['code']} {found['message']}: {text}")
 
     def do(self, found: Mapping[str, Any], first: str, text: str) -> None:
         """One of the ways that a help names."""
@@ -171,8 +170,6 @@ class Follower:
                 raise StuckError(f"`{command}` ends with {done.code}: {done.err}")
         if ignored and not commands:
             self.say_so(found, ignored[0].replace("REASON", "the nodes are empty"))
-        elif not commands:
-            raise StuckError(f"nothing to type: {found['code']} {found['message']}: {text}")
 
     def take_back(self, pools: Sequence[str]) -> None:
         """They share their GPUs as before, by layouts that are there again."""

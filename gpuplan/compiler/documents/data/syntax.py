@@ -20,7 +20,7 @@ BAD_NAME = Words(
 CONFLICT = Words(
     "Git could not merge this file, and marked both sides",
     "the conflict begins here",
-    "keep the lines of one side, and delete those that begin with `<<<<<<<`, `=======` and `>>>>>>>`",
+    "keep the lines of one side, and delete all else from the line `<<<<<<<` to the line `>>>>>>>`",
 )
 _BLOCK_HEADER = Words(
     "nothing but `+`, `-` or a digit can follow `|` or `>` on its line", "unexpected", "put the text on the next line"

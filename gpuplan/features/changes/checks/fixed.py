@@ -272,7 +272,7 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
                 f"{fields} of {identity.kind} `{identity.name}` cannot be {verb}",
                 label=f"refused by {by}" if by else "the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
-                help=f"{instead} {delete}",
+                help=f"{instead} say so, `# gpuplan: ignore[GPU705] REASON`, and {delete}",
             )
 
 

@@ -235,11 +235,11 @@ def driver_too_old(files: HandFiles) -> Iterator[Finding]:
                     yield replace(found, related=(Label(config.at, "divides GPUs so"),))
 
 
-def _too_old(setting: Settings, driver: str, what: str, least: str) -> Finding:
+def _too_old(setting: Settings, driver: str, needing: str, least: str) -> Finding:
     is_stated = bool(setting.value("driver", "version"))
     return Finding(
         setting.place("driver", "version") if is_stated else setting.at,
-        f"driver {driver} is too old for {what}",
+        f"driver {driver} is too old for {needing}",
         label=f"needs {least}",
         notes=() if is_stated else (f"{setting.release} installs it where no version is written",),
         help=f"write a driver version from {least} on",

@@ -81,10 +81,10 @@ def _taken_away(setting: Settings, operand: str) -> Iterator[Finding]:
     yield from _given_away(setting, f"`{operand}`")
 
 
-def _undiscovered(setting: Settings, what: str, label: str) -> Finding:
+def _undiscovered(setting: Settings, lacking: str, label: str) -> Finding:
     return Finding(
         setting.place("gfd", "enabled"),
-        f"`gfd.enabled: false` in {setting.title} leaves all nodes without {what}",
+        f"`gfd.enabled: false` in {setting.title} leaves all nodes without {lacking}",
         label=label,
         help="remove it",
     )

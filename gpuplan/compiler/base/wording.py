@@ -91,8 +91,7 @@ def misspelling(name: str, known: Iterable[str]) -> str | None:
 
 def longer_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that have this one, of four letters or more, at the start of a word of theirs."""
-    is_telling = len(name) >= 4  # noqa: PLR2004 - as of `misspelling`
-    return [item for item in known if is_telling and f"-{name}" in f"-{item}"]
+    return [item for item in known if len(name) >= 4 and f"-{name}" in f"-{item}"]
 
 
 def lengthened(name: str, known: Iterable[str]) -> str | None:

@@ -451,7 +451,7 @@ def _as_fields(
     main = {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Main)}
     words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
     read = next((mark.read for mark in main.values() if mark.read and not words), None)
-    usual = [name for name, field in fields if name in words and isinstance(value, str) and value == field.get_default()]
+    usual = [name for name, field in fields if name in words and value == field.get_default()]
     if any(flaws(model, place, {name: value}) for name in usual):
         return  # which holds without a word, and leaves open what there is
     if read and isinstance(value, str):

@@ -94,6 +94,8 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         label, help_ = "said in another way", switch
     elif near := near_here(document, model, place):
         label, help_ = f"did you mean `{near[0]}`", _renamed(document, model, place, near)
+    elif item := _item_meant(document, model, place):
+        label, help_ = "said in another way", f"write `{item}`"
     elif said := find_said(document.kind, name):
         label, help_ = "said in another way", f"say it {said.how}: {said.page}"
     elif elsewhere := _elsewhere(document, model, place):
@@ -125,6 +127,15 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
     is_as_it_is = better is None or (better is value and _same_here(model, place))
     line = "" if is_as_it_is else as_line({field: better})[1:-1]
     return f"write `{line or f'{field}:'}`"
+
+
+def _item_meant(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return the item of a list that is meant by one entry, whose key is its name: `- a100: 4` for a quota."""
+    item = value_at(document.data, place[:-1])
+    if not (place[1:] and isinstance(place[-2], int) and isinstance(item, dict) and len(item) == 1):
+        return ""
+    meant = as_meant(model, place[:-2], item)
+    return as_line(meant[0]) if isinstance(meant, list) and len(meant) == 1 and not lacks(meant[0]) else ""
 
 
 def _switch(document: Document, model: type[BaseModel], place: Path) -> str:

@@ -279,6 +279,8 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             other = next(meant, None)  # which the documents of another kind have for this one
             line = as_line({name: beside[other]})[1:-1] if other else ""
             add = f"write `{line}` in place of `{other}`" if line else f"add `{name}:`{example_of(model, place)}"
+            if said := as_line(_in_base(document, place))[1:-1]:
+                add = f"add `{said}`, as the base has it: the list of an overlay replaces that of the base"
             inner = nested_model(model, place)
             if inner and flaws(model, place, {}).get(()) == "exactly_one":
                 add += f" with one of {in_code(named(inner))} below it"
@@ -300,6 +302,17 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
             return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context, model))
+
+
+def _in_base(document: Document, place: Path) -> dict[str, object]:
+    """Return the field that an item of an overlay's list lacks, as the base says it in the item of the same names."""
+    name, item = str(place[-1]), mapping(value_at(document.data, place[:-1]))
+    said = value_at(document.layers[0].data, place[:-2]) if document.layers[1:] and place[2:] else None
+    for other in said if isinstance(said, list) else ():
+        both = [key for key in item if key in mapping(other) and isinstance(item[key], str)]
+        if name in mapping(other) and both and all(item[key] == other[key] for key in both):
+            return {name: other[name]}
+    return {}
 
 
 def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:

@@ -110,7 +110,8 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
 
     A value that `may_lack` something needs one of several fields besides.
     """
-    wrong = {**flaws(model, place, value)}
+    found = flaws(model, place, value).items()
+    wrong = {path: problem for path, problem in found if not isinstance(value_at(value, path), Absent)}
     open_ = [path for path, problem in wrong.items() if problem == "exactly_one" and may_lack]
     if any(problem != "missing" or not path for path, problem in wrong.items() if path not in open_) or () in open_[1:]:
         return None

@@ -163,6 +163,13 @@ def test_an_object_among_the_policies_is_sent_to_each_cluster(platform: Path, ki
                 "with `a100-agents` or `a100-small` as the `pool`"
             ),
         ),
+        (
+            "  quotas:\n    - {requests.nvidia.com/gpu.shared: 36}",
+            (
+                "write `pool: ...`, `unit: shared` and `guaranteed: 36` in its place, each on a line of its own, "
+                "with `a100-shared` or `h100-training` as the `pool`"
+            ),
+        ),
         ("  quotas:\n    - {unit: 3g.40gb, guaranteed: 2}", "add `pool:` with `a100-mixed` or `a100-production`"),
     ],
 )

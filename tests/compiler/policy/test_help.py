@@ -429,6 +429,8 @@ ROWS = [
         "nodes: {count: 2, gpusPerNode: 8, names: 'a, b'}\nsharing: {exclusive: {}}",
         "nodes: {count: 2, gpusPerNode: 8, names: [a, b]}\nsharing: {exclusive: {}}",
     ),
+    ("Tenant", "quotas: [{a: 4}]", "quotas: [{pool: a, guaranteed: 4}]"),
+    ("Tenant", "quotas: [{pool: a, requests.nvidia.com/gpu: 4}]", "quotas: [{pool: a, guaranteed: 4}]"),
     # A word for a mapping, with the fields of that mapping beside it.
     ("Pool", f"{NODES}sharing: mig\nlayout: a", f"{NODES}sharing: {{mig: {{layout: a}}}}"),
     ("Pool", f"{NODES}sharing: timeSlicing\nreplicas: 3", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
@@ -518,7 +520,22 @@ def test_nothing_is_indented_below_a_value_on_the_same_line(nodes: str, expected
             "quotas: [{pool: a, guaranteed: 50%}]",
             "write units in place of `50%`: `gpuplan show` says how many the pool has",
         ),
-        ("hard: {requests.nvidia.com/gpu: 36}", "write `quotas: [{pool: ..., guaranteed: 36}]`"),
+        *(
+            (said, "write `quotas: [{pool: ..., guaranteed: 36}]`")
+            for said in (
+                "hard: {requests.nvidia.com/gpu: 36}",
+                "resourceQuota: {hard: {requests.nvidia.com/gpu: 36}}",
+                "resourceQuota: {requests.nvidia.com/gpu: 36}",
+                "quota: {gpu: 36}",
+                "gpus: 36",
+            )
+        ),
+        ("quotas: 36", "write `quotas: [{guaranteed: 36, pool: ...}]`"),
+        (
+            "quotas: [{nvidia.com/mig-1g.10gb: 4}]",
+            "write `pool: ...`, `unit: 1g.10gb` and `guaranteed: 4` in its place, each on a line of its own",
+        ),
+        ("quotas: [{a: many}]", "write one of the fields here, or leave `a` out: gpuplan has no such field"),
         (
             "hard: {requests.nvidia.com/mig-1g.10gb: 3}\nquotas: [{pool: a, guaranteed: 1}]",
             "write `{pool: ..., unit: 1g.10gb, guaranteed: 3}` as an item of `quotas` in place of `hard`",
@@ -554,6 +571,7 @@ def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -
                 ("mps: {enabled: false}", "mps"),
             )
         ),
+        ("Cluster", "gpuOperator: {install: flux, version: v26.7.0}", "write `helm`"),
         ("Cluster", "monitoring: false", "leave the whole `monitoring` out: what stands there is on"),
         ("Tenant", "allow: false", "leave the whole `allow` out: what stands there is on"),
         ("Pool", NODES, f"add `sharing:` with one of {WAYS} below it"),

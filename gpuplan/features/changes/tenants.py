@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.apis import needed_api
 from gpuplan.compiler.planning.kai import queue_of
 from gpuplan.compiler.planning.kueue import cluster_queue, has_queue, local_queue
-from gpuplan.compiler.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
+from gpuplan.compiler.planning.plan import Amount, Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.compiler.planning.pods import Defaults, Volume, defaults_of, volumes_of
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.projects import times_of
@@ -56,9 +56,12 @@ def _added(step: Step, tenant: Tenant) -> Iterator[Change]:
         ChangeClass.QUOTA,
         f"tenant is added{where}",
         f"its namespaces and quotas are made; {NOTHING_RUNS}",
-        "reverting takes namespaces away again, which is destructive",
+        _STAY if tenant.spec.namespaces else REVERT,
         grants=grants(None, tenant, {}),
     )
+
+
+_STAY: Final = "reverting leaves its namespaces in the cluster, with what is in them, until a person deletes them"
 
 
 def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
@@ -149,7 +152,7 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             pods=pods_of(old) if is_held else 0,
         )
     if come:
-        yield Change(*place, ChangeClass.QUOTA, f"gets the namespaces {names(come)}")
+        yield Change(*place, ChangeClass.QUOTA, f"gets the namespaces {names(come)}", undo=_STAY)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -161,13 +164,22 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     both = [key for key in holds if key in held]
     divided = [key for key in both if _division(step.before, held[key]) != _division(step.after, holds[key])]
     bounded = [text for key in both for text in _class_texts(held[key], holds[key])]
-    texts = [*map(_grant, differing), *(f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided)]
+    splits = [(key, _split(held[key], holds[key])) for key in divided]
+    texts = [*map(_grant, differing)]
+    texts += [f"{' '.join(key)}: {_split_text(split)}" for key, split in splits]
     texts += bounded
     if texts:
-        less = bool(bounded) or any(
-            item.guaranteed_after < item.guaranteed_before
-            or (item.limit_after is not None and (item.limit_before is None or item.limit_after < item.limit_before))
-            for item in differing
+        is_cut = any(_is_cut(caps) for _, split in splits for caps in split.values())
+        less = (
+            bool(bounded)
+            or is_cut
+            or any(
+                item.guaranteed_after < item.guaranteed_before
+                or (
+                    item.limit_after is not None and (item.limit_before is None or item.limit_after < item.limit_before)
+                )
+                for item in differing
+            )
         )
         is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
         yield Change(
@@ -192,6 +204,23 @@ def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
         before, after = (quota.class_limits.get(name) for quota in (old, new))
         if before != after:
             yield f"{' '.join(new.key)}: limit of class {name} {from_to(amount(before), amount(after))}"
+
+
+def _split(old: Quota, new: Quota) -> dict[str, tuple[Amount | None, Amount | None]]:
+    """Return what each namespace may have of a quota before and after, where that differs; None is without a bound."""
+    found = {name: (old.caps.get(name, 0), new.caps.get(name, 0)) for name in {**old.caps, **new.caps}}
+    return {name: caps for name, caps in found.items() if caps[0] != caps[1]}
+
+
+def _split_text(split: Mapping[str, tuple[Amount | None, Amount | None]]) -> str:
+    """``namespace `research` from 24 to 20, `research-dev` from 0 to 4``."""
+    parts = [f"`{name}` {from_to(amount(before), amount(after))}" for name, (before, after) in split.items()]
+    return f"{'namespace' if len(parts) == 1 else 'namespaces'} {', '.join(parts)}" if parts else "divided or lent otherwise"
+
+
+def _is_cut(caps: tuple[Amount | None, Amount | None]) -> bool:
+    before, after = caps
+    return after is not None and (before is None or after < before)
 
 
 def _division(plan: Plan, quota: Quota) -> object:

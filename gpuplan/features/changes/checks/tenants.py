@@ -157,22 +157,22 @@ def running_pods_not_counted(step: Step) -> Iterator[Finding]:
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
     if old.traits is new.traits or not new.traits.counts_tenants:
         return
-    held_now = [
-        (used, quota)
+    units = grouped(
+        ((quota.pool.name, quota.unit.name), used)
         for tenant in step.before.tenants
         for quota in tenant.quotas
         if (used := _used(step, tenant, quota, plan=step.before))
-    ]
-    units = grouped(((quota.pool.name, quota.unit.name), used) for used, quota in held_now)
+    )
     if units or step.pods is None:
         numbers = [f"{number(add(found))} `{unit}` of pool `{pool}`" for (pool, unit), found in sorted(units.items())]
+        most = "at most, by the Workloads; " if numbers else ""
         yield Finding(
             new.at / "kind",
             f"pods that run now are not counted by {new.traits.title}",
             label=f"it was `{old.kind}`",
             notes=(
                 *([f"they hold {joined(numbers)}, until they end"] if numbers else ()),
-                *(["as its workloads ask for at most; `--pods FILE` counts what runs"] if step.pods is None else ()),
+                *((f"{most}`--pods FILE` counts what runs",) if step.pods is None else ()),
             ),
             help="start anew what runs once the queues are there, also what teams have deployed themselves",
         )

@@ -357,11 +357,11 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
 
 
 def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[str]:
-    """Each change; what was said of the same thing already is left out."""
+    """Each change; what was said of the same thing already is left out, but for the effect."""
     told: defaultdict[Subject, set[Fact]] = defaultdict(set)
     for impact in impacts:
         known = told[impact.change.subject]
-        found = [fact for fact in facts(impact) if fact not in known]
+        found = [fact for fact in facts(impact) if fact not in known or fact.about == "effect"]
         known.update(found)
         below = "".join(_fact_lines(fact, theme.indented(4)) for fact in found)
         change = impact.change

@@ -89,6 +89,17 @@ def misspelling(name: str, known: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def longer_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that have this one, of four letters or more, at the start of a word of theirs."""
+    return [item for item in known if len(name) >= 4 and f"-{name}" in f"-{item}"]
+
+
+def lengthened(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name that this one is a part of."""
+    found = longer_names(name, known)
+    return found[0] if len(found) == 1 else None
+
+
 def spelt_alike(name: str, known: Iterable[str]) -> str | None:
     """Return the one known name with the letters and digits of this one: `GPU203` for `gpu-203`."""
     bare = _Spelling(name).bare

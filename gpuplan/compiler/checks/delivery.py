@@ -213,7 +213,8 @@ def _destination_fault(destination: Destination) -> tuple[Path, str, str, str] |
     if not server:
         return (), "the destination is empty", "nothing here", shown
     if not _is_server(server):
-        help_ = "write `https://...` as `argocd cluster list` shows it, or `destination: {name: ...}`"
+        name = "..." if set(".:/") & set(server) else server
+        help_ = f"write `https://...` as `argocd cluster list` shows it, or `destination: {{name: {name}}}`"
         return ("server",), f"`{server}` is not the address of an API server", "not an address", help_
     help_ = "write the cluster's name: `destination: {name: ...}`"
     message = f"the AppProject would not take `{server}` as it is: {fault}"

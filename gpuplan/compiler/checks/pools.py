@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import grouped
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import lengthened, listing, misspelling
 from gpuplan.compiler.catalog.schedulers import Support
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
@@ -227,7 +227,8 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
                     message = f"no pool serves workload type `{kind}`"
                     instead = f"add `{kind}` to the `workloadTypes` of a pool"
                     notes = (f"pools serve {listing(sorted(serving))}",) if serving else ()
-                    yield mistyped(at, message, misspelling(kind, serving), "named by no pool", instead, *notes)
+                    meant = misspelling(kind, serving) or lengthened(kind, serving)
+                    yield mistyped(at, message, meant, "named by no pool", instead, *notes)
 
 
 # --- Size and disruption -----------------------------------------------------------------------------------------

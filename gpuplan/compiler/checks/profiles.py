@@ -129,12 +129,13 @@ def unreadable_profile(plan: Plan) -> Iterator[Finding]:
     for line in _lines(plan):
         if line.parsed is None:
             better = _respell(line.gpu, line.name)
+            bare = _MEMORY.fullmatch(line.name.strip())
             yield mistyped(
                 line.at.key,
                 f"`{line.name}` is not a MIG profile",
                 better,
                 "not `<slices>g.<memory>gb`",
-                line.catalog,
+                (_as_many_slices(line, int(bare[1])) if bare else "") or line.catalog,
                 _profiles_of(line.gpu),
                 write=line.write(better or ""),
             )

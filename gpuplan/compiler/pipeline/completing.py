@@ -47,9 +47,9 @@ def with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnos
         mapping(value_at(finding.at.source.data, finding.at.path)) if isinstance(finding.at.source, Document) else {}
     )
     layouts = {item.name: value_of(item.data, ("spec", "instances")) for item in documents if item.kind == "MigLayout"}
-    shared = {item.name: value_of(item.data, ("spec", "sharing")) for item in documents if item.kind == "Pool"}
+    shared = [(item.name, value_of(item.data, ("spec", "sharing"))) for item in documents if item.kind == "Pool"]
     unit = found["unit"] or quota.get("unit")
-    pools = sorted(name for name, sharing in shared.items() if offers(mapping(sharing), layouts, unit))
+    pools = sorted({name for name, sharing in shared if offers(mapping(sharing), layouts, unit)})
     if not pools or pools[_MOST_POOLS:]:
         return diagnostic
     names = listing(pools, None, "or")
@@ -59,7 +59,7 @@ def with_pools(diagnostic: Diagnostic, documents: Iterable[Document]) -> Diagnos
     return diagnostic.rule.report(replace(finding, help=help_))
 
 
-_OPEN_POOL = regex(r"(pool: \.\.\.)(?:, unit: (?P<unit>[^,}`]+))?|(?<=^add `)(pool:)(?=`$)")
+_OPEN_POOL = regex(r"(pool: \.\.\.)(?:`?, `?unit: (?P<unit>[^,}`]+))?|(?<=^add `)(pool:)(?=`$)")
 _MOST_POOLS = 8
 
 

@@ -399,10 +399,13 @@ _FOLDERS: Final = frozenset(
 
 
 def _in_no_base(tree: FileTree, repository: Repository) -> Iterator[Diagnostic]:
-    """Yield a note for each folder of policies at the root that no cluster reads, if nothing else speaks of it."""
+    """Yield a note for each folder of policies at the root that no cluster reads, if nothing else speaks of it.
+
+    So it does for files of policies beside the folders.
+    """
     read = {folder.split("/")[0] for folder in repository.folders}
-    for folder in (name for name in find_folders(tree, ".") if name in _FOLDERS - read):
-        paths = (f"{folder}/{entry.name}" for entry in tree.entries(folder) if entry.kind is Kind.FILE)
+    for folder in (".", *(name for name in find_folders(tree, ".") if name in _FOLDERS - read)):
+        paths = (normpath(f"{folder}/{entry.name}") for entry in tree.entries(folder) if entry.kind is Kind.FILE)
         documents = (
             document
             for path in sorted(filter(is_policy_file, paths))
@@ -410,9 +413,11 @@ def _in_no_base(tree: FileTree, repository: Repository) -> Iterator[Diagnostic]:
             if document.data.get("apiVersion") == API_VERSION and document.kind in KINDS
         )
         first = next(documents, None)
-        told = (f"{folder}/", f" {folder} ", f"`{folder}`")
+        told = (f"{folder}/", f" {folder} ", f"`{folder}`") if folder != "." else (first.file.path,) if first else ()
         if first and not any(name in item.finding.help for item in repository.diagnostics for name in told):
             help_ = f"move it into {DEFAULT_BASES[0]}/, or add `{folder}` to `bases` of each Cluster"
+            if folder == ".":
+                help_ = way_to_overlay(tree, DEFAULT_BASES[0], first.file.path, (first,))
             message = f"{first.file.path} is in no base of a cluster, and not read"
             yield CLUSTER_DOCUMENT.report(Finding(first.origin, message, help=help_, severity=Severity.NOTE))
 

@@ -130,7 +130,7 @@ class UnreadFiles:
 
 def way_to_overlay(tree: FileTree, base: str, path: str, documents: Sequence[Document]) -> str:
     """Return where to move a file beside the clusters' folders: to that of its Cluster, or to that of its name."""
-    stem = path[len(OVERLAYS) + 1 :].rpartition(".")[0]
+    stem = basename(path).rpartition(".")[0]
     if cluster := next((document.name for document in documents if document.kind == "Cluster"), ""):
         folder = f"{OVERLAYS}/{cluster}"
         if tree.target(f"{folder}/cluster.yaml").kind is Kind.FILE:

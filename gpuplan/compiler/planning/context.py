@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
-from gpuplan.compiler.base.wording import help_on_variables, listing, misspelling
+from gpuplan.compiler.base.wording import help_on_variables, lengthened, listing, longer_names, misspelling
 from gpuplan.compiler.catalog import Catalog, Gpu
 from gpuplan.compiler.planning.gpus import unknown_gpu
 from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
@@ -103,7 +103,9 @@ class Context:
         close = self._guess(name, names)
         if close and name in (close.lower(), close.lower().replace("_", "-")):
             return None  # GPU120 tells how to spell the document's name
-        known = f"name {listing(names, None, 'or')}, or " if 0 < len(names) <= _FEW else ""
+        longer = longer_names(name, names)
+        listed = longer[:8] or (names if len(names) <= _FEW else ())
+        known = f"name {listing(listed, None, 'or')}, or " if listed else ""
         return Finding(
             at,
             unknown_document(kind, name),
@@ -120,8 +122,7 @@ class Context:
         self._compared += len(names)
         if self._compared > _MOST_COMPARISONS:
             return None
-        longer = [other for other in names if f"-{name}-" in f"-{other}-" and len(name) >= _SHORTEST]
-        return misspelling(name, names) or (longer[0] if len(longer) == 1 else None)
+        return misspelling(name, names) or lengthened(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
         """Return the model of the catalog or of a `Gpu` document, or report a finding and return None."""
@@ -136,8 +137,6 @@ class Context:
         return None
 
 
-_SHORTEST: Final = 4
-"""The letters of a name that is likely a part of another one."""
 _FEW: Final = 4
 """The names that a help may list."""
 

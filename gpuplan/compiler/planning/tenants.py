@@ -162,7 +162,11 @@ def _meant_unit(name: str, pool: Pool) -> str | None:
 
     What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
     """
-    if name in _WITHOUT_PROFILE or parse_profile(name) is not None:
+    if parsed := parse_profile(name):
+        slices = [item for unit in pool.units if (item := pool.gpu.find_profile(unit.name))]
+        same = [item.name for item in slices if item.compute_slices == parsed.compute_slices]
+        return same[0] if len(same) == 1 and slices[1:] and not pool.gpu.find_profile(name) else None
+    if name in _WITHOUT_PROFILE:
         return None
     ends = f"/{name}", f"-{name}"
     by_resource = (unit.name for unit in pool.units if unit.resource and f"/{unit.resource}".endswith(ends))

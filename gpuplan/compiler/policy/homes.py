@@ -94,6 +94,8 @@ def unknown_field(document: Document, model: type[BaseModel], place: Path) -> Fi
         label, help_ = "said in another way", switch
     elif near := near_here(document, model, place):
         label, help_ = f"did you mean `{near[0]}`", _renamed(document, model, place, near)
+    elif item := _item_meant(document, model, place):
+        label, help_ = "said in another way", f"write `{item}`"
     elif said := find_said(document.kind, name):
         label, help_ = "said in another way", f"say it {said.how}: {said.page}"
     elif elsewhere := _elsewhere(document, model, place):
@@ -127,6 +129,15 @@ def _renamed(document: Document, model: type[BaseModel], place: Path, near: Sequ
     return f"write `{line or f'{field}:'}`"
 
 
+def _item_meant(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return the item of a list that is meant by one entry, whose key is its name: `- a100: 4` for a quota."""
+    item = value_at(document.data, place[:-1])
+    if not (place[1:] and isinstance(place[-2], int) and isinstance(item, dict) and len(item) == 1):
+        return ""
+    meant = as_meant(model, place[:-2], item)
+    return as_line(meant[0]) if isinstance(meant, list) and len(meant) == 1 and not lacks(meant[0]) else ""
+
+
 def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
     """Return help on a field that switches its mapping on or off."""
     name, value = str(place[-1]), value_at(document.data, place)
@@ -136,11 +147,22 @@ def _switch(document: Document, model: type[BaseModel], place: Path) -> str:
         return ""
     if bare(name) in _SWITCHES and isinstance(value, bool) and len(place) > _OF_A_SPEC:
         if value is (bare(name) in _SWITCHES[:2]):
-            return f"leave the whole `{holder}` out: what stands there is on"
+            return switched_off(document, model, place[:-1])
         return (
             f"leave `{name}` out: `{holder}` is on where it stands" if len(written) > 1 else f"write `{holder}: {{}}`"
         )
     return ""
+
+
+def switched_off(document: Document, model: type[BaseModel], place: Path) -> str:
+    """Return help that switches a mapping off: a field beside it may say so, and in an overlay a `null`."""
+    name, parent = place[-1], nested_model(model, place[:-1])
+    off = [alias for alias in named(parent) if "off" in called(parent, alias)] if parent else []
+    if off:
+        return f"to switch it off, write `{off[0]}: {{}}` in place of `{name}`"
+    if document.layers[1:] and value_at(document.layers[0].data, place) not in (None, False):
+        return f"write `{name}: null`, which removes what the base says"
+    return f"leave the whole `{name}` out: what stands there is on"
 
 
 _SWITCHES: Final = ("disabled", "disable", "enabled", "enable", "deploy", "create")
@@ -271,7 +293,7 @@ _OF_A_SPEC: Final = 2
 """The length of the path of a field that is right below `spec`."""
 
 
-def _is_in_reach(document: Document, home: Path, place: Path) -> bool:
+def _is_in_reach(document: Document, model: type[BaseModel], home: Path, place: Path) -> bool:
     """Whether a field may be meant by an unknown one: one of a mapping around it or right below, or of one written.
 
     An everyday word says too little for any other mapping.
@@ -283,8 +305,17 @@ def _is_in_reach(document: Document, home: Path, place: Path) -> bool:
     below = [part for part in into[common:] if isinstance(part, str)]
     if not below or into == ("spec",) or (common == len(around) and not below[1:]):
         return True
+    beside = (*into[: common + 1],)
+    if not isinstance(value_at(document.data, beside), dict) and into[common + 1 :]:  # `sharing: mig`, a word for it
+        return value_at(_as_mapping(document, model, beside), into[common + 1 :]) is not None
     is_telling = len(_words(str(place[-1]))) > 1 or isinstance(value_at(document.data, place), list | dict)
     return is_telling and isinstance(value_at(document.data, into), dict)
+
+
+def _as_mapping(document: Document, model: type[BaseModel], place: Path) -> Mapping[str, object]:
+    """Return the mapping at a place, or the one that was meant by what stands there."""
+    value = value_at(document.data, place)
+    return mapping(value if value is None or isinstance(value, dict) else as_meant(model, place, value))
 
 
 def lacking(document: Document, model: type[BaseModel], around: Path) -> list[str]:
@@ -335,7 +366,7 @@ def _places(
         home = (*place[:common], *path[common:])
         is_free = str(home[-1]) not in written_beside(document, place, home[:-1]) and path != place[: len(path)]
         is_possible = better is not None and is_free and not _is_excluded(document, model, home, better)
-        if is_possible and _is_in_reach(document, home, place):
+        if is_possible and _is_in_reach(document, model, home, place):
             found.append(Home(home, better))
     nearest = min((_distance(home.path, place) for home in found), default=None)
     return [home for home in found if _distance(home.path, place) == nearest]
@@ -344,7 +375,7 @@ def _places(
 def _is_excluded(document: Document, model: type[BaseModel], home: Path, value: object) -> bool:
     """Whether a field cannot stand beside what the document says, as a workload is of one kind."""
     for depth, part in enumerate(home):
-        beside = mapping(value_at(document.data, home[:depth]))
+        beside = _as_mapping(document, model, home[:depth]) if depth else mapping(document.data)
         value_there: object = value
         for inner in reversed(home[depth + 1 :]):
             value_there = [value_there] if isinstance(inner, int) else {inner: value_there}

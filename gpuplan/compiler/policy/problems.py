@@ -38,6 +38,7 @@ from gpuplan.compiler.policy.homes import (
     named,
     near_here,
     said_otherwise,
+    switched_off,
     unknown_field,
     with_colon,
 )
@@ -162,7 +163,8 @@ def _is_told(document: Document, place: Path, told: Mapping[Path, str]) -> bool:
     """Whether help on an unknown field beside a missing one names it, or all fields there are unknown."""
     beside = {other: help_ for other, help_ in told.items() if other[:-1] == place[:-1]}
     is_all = bool(place[1:]) and {str(other[-1]) for other in beside} == {*mapping(value_at(document.data, place[:-1]))}
-    return (is_all and bool(beside)) or any(f"`{place[-1]}:`" in help_ for help_ in beside.values())
+    is_removal = any(other[-1] == "$patch" for other in beside)
+    return is_removal or (is_all and bool(beside)) or any(f"`{place[-1]}:`" in help_ for help_ in beside.values())
 
 
 def _is_template(document: Document, place: Path, problem: ErrorDetails) -> bool:
@@ -277,6 +279,15 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             other = next(meant, None)  # which the documents of another kind have for this one
             line = as_line({name: beside[other]})[1:-1] if other else ""
             add = f"write `{line}` in place of `{other}`" if line else f"add `{name}:`{example_of(model, place)}"
+            if said := as_line(_in_base(document, place))[1:-1]:
+                add = f"add `{said}`, as the base has it: the list of an overlay replaces that of the base"
+            inner = nested_model(model, place)
+            if inner and flaws(model, place, {}).get(()) == "exactly_one":
+                add += f" with one of {in_code(named(inner))} below it"
+            removing = document.find_layer(place)
+            if removing and removing is not document.layers[0]:
+                parent = Origin(type(document)(removing.data, (removing,)), place)
+                add = f"leave `{name}: null` out, which removes what the base says; or {add}"
             return rules.MISSING_FIELD.report(
                 Finding(parent.key, f"{where} has no `{name}`", label=f"`{name}` is missing", help=add)
             )
@@ -291,6 +302,17 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return rules.WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:
             return rules.VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context, model))
+
+
+def _in_base(document: Document, place: Path) -> dict[str, object]:
+    """Return the field that an item of an overlay's list lacks, as the base says it in the item of the same names."""
+    name, item = str(place[-1]), mapping(value_at(document.data, place[:-1]))
+    said = value_at(document.layers[0].data, place[:-2]) if document.layers[1:] and place[2:] else None
+    for other in said if isinstance(said, list) else ():
+        both = [key for key in item if key in mapping(other) and isinstance(item[key], str)]
+        if name in mapping(other) and both and all(item[key] == other[key] for key in both):
+            return {name: other[name]}
+    return {}
 
 
 def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, context: Mapping[str, Any]) -> Finding:
@@ -330,7 +352,7 @@ def _not_exactly_one(document: Document, model: type[BaseModel], place: Path, co
 
 
 def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
-    expected = f"{EXPECTED_TYPES[kind]} or {alternative}" if alternative else EXPECTED_TYPES[kind]
+    document, expected = document_of(at), EXPECTED_TYPES[kind] + (f" or {alternative}" if alternative else "")
     return Finding(
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
@@ -340,6 +362,7 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         or _slip_of_yaml(at, kind, value, model)
         or _part_of_nodes(at, value)
         or _reshaped(at, value, model)
+        or (switched_off(document, model, at.path) if document and value is False and kind in _MAPPINGS else "")
         or WRONG_VALUES.get((str(at.path[-1]), type(value)), "")
         or TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
         or (

@@ -110,7 +110,8 @@ def _completed(model: type[BaseModel], place: Path, value: object, *, may_lack: 
 
     A value that `may_lack` something needs one of several fields besides.
     """
-    wrong = {**flaws(model, place, value)}
+    found = flaws(model, place, value).items()
+    wrong = {path: problem for path, problem in found if not isinstance(value_at(value, path), Absent)}
     open_ = [path for path, problem in wrong.items() if problem == "exactly_one" and may_lack]
     if any(problem != "missing" or not path for path, problem in wrong.items() if path not in open_) or () in open_[1:]:
         return None
@@ -451,8 +452,9 @@ def _as_fields(
     main = {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Main)}
     words = [name for name, field in fields if _is_of_words(name, field.annotation, value)]
     read = next((mark.read for mark in main.values() if mark.read and not words), None)
-    if any(value == field.get_default() for name, field in fields if name in words and isinstance(value, str)):
-        return  # which holds without a word
+    usual = [name for name, field in fields if name in words and value == field.get_default()]
+    if any(flaws(model, place, {name: value}) for name in usual):
+        return  # which holds without a word, and leaves open what there is
     if read and isinstance(value, str):
         yield from filter(None, [{**read(value)}])
     if (read and isinstance(value, str)) or isinstance(value, dict) or value is None or value == "":
@@ -462,7 +464,7 @@ def _as_fields(
     named = [*main] or (taken if len(taken) == 1 else [])
     forms = [form for form, _ in _TELLING if isinstance(value, str) and form.match(value)]
     telling = [name for name, _ in fields if any(name in names.split() for form, names in _TELLING if form in forms)]
-    names = dict.fromkeys(telling or (() if forms and not main else words or named))
+    names = dict.fromkeys(telling or (() if value is False or (forms and not main) else words or named))
     if isinstance(value, str) and not is_quantity(value):
         amounts = [name for name in names if is_quantity(example_of(model, (*place, name))[_BEFORE_EXAMPLE:-1])]
         amounts = [name for name in amounts if accepts(model, (*place, name), value)]  # whatever its type takes

@@ -104,9 +104,11 @@ def find_turned(
 def turn(parent: type[BaseModel], name: str, written: Fields) -> Fields:
     """Return the fields of a mapping that say what an unknown field of it does; none if there are none."""
     found = (turn for names, turn in TURNS.get(parent, {}).items() if name in names.split())
-    return next((fields for turn in found if (fields := turn(written.get(name), written))), {}) or _timed(
-        parent, name, written.get(name)
-    )
+    value = written.get(name)
+    if parent is Quota and "nvidia.com/" in name:
+        quota = _only(_hard({name: value}, {}).get("quotas"))
+        return {field: part for field, part in quota.items() if field not in written}
+    return next((fields for turn in found if (fields := turn(value, written))), {}) or _timed(parent, name, value)
 
 
 def _named(model: type[BaseModel], around: Path, name: str, written: Fields) -> tuple[tuple[str, ...], Fields] | None:
@@ -154,14 +156,14 @@ def write_help(turned: Turned) -> str:
         what = ", ".join(f"`{as_line(item)}`" for item in _items(items))
         return f"write {what} as an item of `{name}` in place of `{turned.names[0]}`"
     text = f"write {joined([f'`{line}`' for line in lines], 'and')}"
+    domain = f", with your own domain for `{_DOMAIN}`" if _DOMAIN in text else ""
     if turned.into != turned.around:
-        domain = f", with your own domain for `{_DOMAIN}`" if _DOMAIN in text else ""
         return f"{text} below `{'.'.join(map(str, turned.into))}`, in place of `{turned.names[0]}`{domain}"
     if turned.names[1:]:
         text += f" in place of {joined([f'`{name}`' for name in turned.names], 'and')}"
     elif lines[1:]:
         text += " in its place"
-    return f"{text}, each on a line of its own" if lines[1:] else text
+    return f"{text}, each on a line of its own" if lines[1:] else f"{text}{domain}"
 
 
 def _joined(fields: Fields, others: Fields) -> Fields:
@@ -214,9 +216,12 @@ def _hard(value: object, _: Fields) -> Fields:
     """Return the quotas of a ResourceQuota, one for each unit that it names."""
     units: dict[str, object] = {}
     rest: dict[str, object] = {}
-    for name, amount in mapping(value).items():
+    amounts = {"gpu": value} if type(value) is int else mapping(mapping(value).get("hard", value))
+    for name, amount in amounts.items():
         resource = name.removeprefix("requests.").removeprefix("limits.")
-        if resource.startswith("nvidia.com/"):
+        if resource in ("gpu", "gpus"):
+            units["gpu"] = _number(amount)
+        elif resource.startswith("nvidia.com/"):
             units[resource.removeprefix("nvidia.com/").removeprefix("mig-").removeprefix("gpu.")] = _number(amount)
         elif resource in ("cpu", "memory"):
             rest[resource] = str(amount)
@@ -559,8 +564,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     Quota: {"borrowingLimit": _borrowed, "hard": _hard_of_pool, "flavors": _flavor},
     TenantSpec: {
         " ".join(_WEIGHTS[:2]): lambda value, _: {"surplus": {"weight": value}},
-        "hard requests limits": _hard,
-        "resourceQuota": lambda value, _: _hard(mapping(value).get("hard"), {}),
+        "hard requests limits resourceQuota quota gpus gpu gpuQuota": _hard,
         "pools": _pools,
         "limitRange": _range,
         "resourceGroups": _flavors,
@@ -568,7 +572,7 @@ TURNS: Final[Mapping[type[BaseModel], Mapping[str, Turn]]] = {
     },
     Member: {"kind": _subject, "serviceAccount": _service_account},
     Containers: {"requests": _requests},
-    PoolSpec: {"syncWindow syncWindows": _windows},
+    PoolSpec: {"syncWindow syncWindows": _windows, "labels": lambda value, _: {"nodeLabels": _prefixed(value)}},
     Nodes: {" ".join(_BOUNDS): _larger},
     Window: {" ".join(_OF_WINDOW): _window},
     Mig: {_PROFILE_NAMES: _profiles, "mig-configs": _config, "mig-devices": lambda _, written: divided([written])},

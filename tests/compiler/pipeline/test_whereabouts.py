@@ -163,6 +163,13 @@ def test_an_object_among_the_policies_is_sent_to_each_cluster(platform: Path, ki
                 "with `a100-agents` or `a100-small` as the `pool`"
             ),
         ),
+        (
+            "  quotas:\n    - {requests.nvidia.com/gpu.shared: 36}",
+            (
+                "write `pool: ...`, `unit: shared` and `guaranteed: 36` in its place, each on a line of its own, "
+                "with `a100-shared` or `h100-training` as the `pool`"
+            ),
+        ),
         ("  quotas:\n    - {unit: 3g.40gb, guaranteed: 2}", "add `pool:` with `a100-mixed` or `a100-production`"),
     ],
 )
@@ -223,6 +230,14 @@ def test_a_folder_of_policies_that_nothing_reads_is_noted_once(platform: Path) -
     assert (found.code, found.severity) == ("GPU110", Severity.NOTE)
     assert found.finding.message == "pools/extra.yaml is in no base of a cluster, and not read"
     assert found.finding.help == "move it into policies/, or add `pools` to `bases` of each Cluster"
+    extra.rename(platform / "pools.yaml")
+    (found,) = validate(platform).diagnostics
+    assert (found.code, found.severity) == ("GPU110", Severity.NOTE)
+    assert found.finding.message == "pools.yaml is in no base of a cluster, and not read"
+    folders = "`overlays/dev/`, `overlays/openshift/` or `overlays/prod/`"
+    assert found.finding.help == f"move it to {folders} for one cluster, or to `policies/` for all"
+    (platform / "pools.yaml").write_text("services: {web: {image: nginx}}\n")
+    assert not validate(platform).diagnostics
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ NODES = "nodes: {count: 2, gpusPerNode: 8}\n"
 WHOLE = f"{NODES}sharing: {{exclusive: {{}}}}\n"
 MIG = f"{NODES}sharing: {{mig: {{layout: a}}}}\n"
 SERVICE = "inference: {}\n"
+WAYS = "`exclusive`, `timeSlicing`, `mps`, `mig`, `dynamicMig`, `fraction`"
 
 
 def a_document(kind: str, fields: str) -> dict[str, Any]:
@@ -428,6 +429,19 @@ ROWS = [
         "nodes: {count: 2, gpusPerNode: 8, names: 'a, b'}\nsharing: {exclusive: {}}",
         "nodes: {count: 2, gpusPerNode: 8, names: [a, b]}\nsharing: {exclusive: {}}",
     ),
+    ("Tenant", "quotas: [{a: 4}]", "quotas: [{pool: a, guaranteed: 4}]"),
+    ("Tenant", "quotas: [{pool: a, requests.nvidia.com/gpu: 4}]", "quotas: [{pool: a, guaranteed: 4}]"),
+    # A word for a mapping, with the fields of that mapping beside it.
+    ("Pool", f"{NODES}sharing: mig\nlayout: a", f"{NODES}sharing: {{mig: {{layout: a}}}}"),
+    ("Pool", f"{NODES}sharing: timeSlicing\nreplicas: 3", f"{NODES}sharing: {{timeSlicing: {{replicas: 3}}}}"),
+    ("Pool", f"{NODES}sharing: mps\nreplicas: 3", f"{NODES}sharing: {{mps: {{replicas: 3}}}}"),
+    (
+        "Pool",
+        f"{WHOLE}disruption: manual\nmaxUnavailable: 1",
+        f"{WHOLE}disruption: {{approval: manual, maxUnavailable: 1}}",
+    ),
+    ("Pool", f"{NODES}sharing: false", WHOLE),
+    ("Pool", f"{NODES}sharing: {{none: {{}}}}", WHOLE),
     # Another type, unit or spelling.
     (
         "Pool",
@@ -506,7 +520,22 @@ def test_nothing_is_indented_below_a_value_on_the_same_line(nodes: str, expected
             "quotas: [{pool: a, guaranteed: 50%}]",
             "write units in place of `50%`: `gpuplan show` says how many the pool has",
         ),
-        ("hard: {requests.nvidia.com/gpu: 36}", "write `quotas: [{pool: ..., guaranteed: 36}]`"),
+        *(
+            (said, "write `quotas: [{pool: ..., guaranteed: 36}]`")
+            for said in (
+                "hard: {requests.nvidia.com/gpu: 36}",
+                "resourceQuota: {hard: {requests.nvidia.com/gpu: 36}}",
+                "resourceQuota: {requests.nvidia.com/gpu: 36}",
+                "quota: {gpu: 36}",
+                "gpus: 36",
+            )
+        ),
+        ("quotas: 36", "write `quotas: [{guaranteed: 36, pool: ...}]`"),
+        (
+            "quotas: [{nvidia.com/mig-1g.10gb: 4}]",
+            "write `pool: ...`, `unit: 1g.10gb` and `guaranteed: 4` in its place, each on a line of its own",
+        ),
+        ("quotas: [{a: many}]", "write one of the fields here, or leave `a` out: gpuplan has no such field"),
         (
             "hard: {requests.nvidia.com/mig-1g.10gb: 3}\nquotas: [{pool: a, guaranteed: 1}]",
             "write `{pool: ..., unit: 1g.10gb, guaranteed: 3}` as an item of `quotas` in place of `hard`",
@@ -533,6 +562,28 @@ def test_help_leaves_open_what_only_the_user_knows(fields: str, expected: str) -
                 "write `mig: {layout: NAME}` with the name of a MigLayout, or `mig: {instances: {1g.10gb: 7}}`; "
                 "`mixed` is their `strategy` without a word"
             ),
+        ),
+        *(
+            ("Pool", f"{NODES}sharing: {{{off}}}", f"to switch it off, write `exclusive: {{}}` in place of `{name}`")
+            for off, name in (
+                ("mig: false", "mig"),
+                ("timeSlicing: false", "timeSlicing"),
+                ("mps: {enabled: false}", "mps"),
+            )
+        ),
+        ("Cluster", "gpuOperator: {install: flux, version: v26.7.0}", "write `helm`"),
+        ("Cluster", "monitoring: false", "leave the whole `monitoring` out: what stands there is on"),
+        ("Tenant", "allow: false", "leave the whole `allow` out: what stands there is on"),
+        ("Pool", NODES, f"add `sharing:` with one of {WAYS} below it"),
+        (
+            "Pool",
+            f"{WHOLE}labels: {{cost: ml}}",
+            "write `nodeLabels: {example.com/cost: ml}`, with your own domain for `example.com`",
+        ),
+        (
+            "Tenant",
+            "quotas: [{pool: a, $patch: delete}]",
+            "leave the item out: the list of an overlay replaces that of the base",
         ),
         ("Pool", f"{NODES}sharing: {{mig: single}}", "write `mig: {strategy: single, ...}`"),
         (

@@ -185,7 +185,7 @@ CALLED = {
         "namePattern": "match nameRegex pattern regex",
         "selector": "labelSelector labels matchLabels nodeSelector",
     },
-    "Sharing": {"exclusive": "dedicated none off whole"},
+    "Sharing": {"exclusive": "dedicated false none null off whole"},
     "TimeSlicing": {"replicas": "count shares slices", "rename": "renameByDefault"},
     "Mps": {"replicas": "clients count shares", "rename": "renameByDefault"},
     "MigTimeSlicing": {"replicas": "count shares slices", "rename": "renameByDefault"},

@@ -65,7 +65,7 @@ WORDS: Mapping[tuple[str, str], str] = {
     ("platform", "openshift"): "ocp okd rosa aro",
     ("placement", "binpack"): "mostallocated pack packed consolidate bestfit",
     ("placement", "spread"): "leastallocated balanced spreading",
-    ("install", "helm"): "operator chart gpuoperator argocd",
+    ("install", "helm"): "operator chart gpuoperator argocd flux kustomize",
     ("install", "olm"): "subscription operatorhub certified",
     ("install", "external"): "none manual preinstalled self",
     ("strategy", "mixed"): "none",

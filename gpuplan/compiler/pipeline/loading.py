@@ -10,7 +10,7 @@ from posixpath import basename, dirname, normpath
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile
-from gpuplan.compiler.base.plain import value_at
+from gpuplan.compiler.base.plain import section, value_at
 from gpuplan.compiler.base.repository import OVERLAYS as OVERLAYS  # noqa: PLC0414 - others take it from here
 from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import Value
@@ -409,8 +409,9 @@ def _in_no_base(tree: FileTree, repository: Repository) -> Iterator[Diagnostic]:
         documents = (
             document
             for path in sorted(filter(is_policy_file, paths))
-            for document in read_bytes(path, tree.read(path, MAX_BYTES))[0]
-            if document.data.get("apiVersion") == API_VERSION and document.kind in KINDS
+            if API_VERSION.encode() in (content := tree.read(path, MAX_BYTES))  # others may take long to read
+            for document in read_bytes(path, content)[0]
+            if section(document.data).get("apiVersion") == API_VERSION and document.kind in KINDS
         )
         first = next(documents, None)
         told = (f"{folder}/", f" {folder} ", f"`{folder}`") if folder != "." else (first.file.path,) if first else ()

@@ -303,3 +303,14 @@ def test_what_clusters_share_is_told_as_by_the_one_that_shows_most(platform: Pat
     assert found.clusters == ("dev", "openshift", "prod")
     assert [label.text for label in found.finding.related] == ["the layout lacks it"]  # `dev` has no such quota
     assert found.finding.help == "a GPU holds up to 3 of them: `2g.20gb: 3` and, for the quotas, `1g.10gb: 1`"
+
+
+def test_a_policy_beside_the_folders_is_noted_and_nothing_else_there_is_read(platform: Path) -> None:
+    (platform / "hooks.yaml").write_text("- id: gpuplan.dev/v1\n")
+    (platform / "dump.yaml").write_text("apiVersion: v1\nkind: List\nitems: [not, {closed\n")
+    assert [item for item in validate(platform).diagnostics if "is in no base" in item.finding.message] == []
+    tenant = platform / "policies/tenants/science.yaml"
+    (platform / "science.yaml").write_text(tenant.read_text())
+    (found,) = [item for item in validate(platform).diagnostics if "is in no base" in item.finding.message]
+    assert found.finding.message == "science.yaml is in no base of a cluster, and not read"
+    assert "to `policies/` for all" in (found.finding.help or "")

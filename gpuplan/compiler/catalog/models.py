@@ -157,7 +157,8 @@ class Gpu(Value, eq=False):
     that was read. ``memory_slices`` is the axis of MIG placements. A model without MIG has no slices and no profiles;
     one with MIG whose profiles cannot be judged has an ``incomplete_reason`` and no profiles. ``min_drivers`` tells
     from which driver on MIG, a profile or a pair of profiles works, ``min_driver`` the first that knows the board,
-    where that was read. ``uncertain`` lists what no board has confirmed.
+    where that was read, and ``min_container_driver`` the first that works in the operator's container if that is later.
+    ``uncertain`` lists what no board has confirmed.
     ``written_at`` is the `spec` of the platform's document that describes it; None for one of the catalog.
     """
 
@@ -179,6 +180,7 @@ class Gpu(Value, eq=False):
     compute_slices: int = 0
     memory_slices: int = 0
     min_driver: str = ""
+    min_container_driver: str = ""
     min_drivers: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     uncertain: tuple[str, ...] = ()

@@ -607,18 +607,19 @@ def unmet_by_pools(plan: Plan, driver_of: Callable[[Pool], tuple[str | None, Ori
                 labels = use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),)
                 name = f"{use.layout.gpu.id} {what}"
                 needed.setdefault((name, at), Unmet(at, driver or "", name, least, labels, pool))
-    divided = {found.pool.name for found in needed.values()}
+    divided, of_host = {found.pool.name for found in needed.values()}, not plan.cluster.gpu_operator.spec.driver.enabled
     for pool in plan.pools:
         driver, at = driver_of(pool)
-        if pool.name not in divided and driver and is_too_old(driver, pool.gpu):
+        if driver and pool.name not in divided and (least := missing_driver(driver, pool.gpu, of_host=of_host)):
             labels = (Label(pool.at / "gpu", f"boards of pool `{pool.name}`"),)
-            needed.setdefault((pool.gpu.id, at), Unmet(at, driver, pool.gpu.id, pool.gpu.min_driver, labels, pool))
+            needed.setdefault((pool.gpu.id, at), Unmet(at, driver, pool.gpu.id, least, labels, pool))
     yield from needed.values()
 
 
-def is_too_old(driver: str, gpu: Gpu) -> bool:
-    """Whether a driver does not know the board at all."""
-    return bool(gpu.min_driver) and _version(driver) < _version(gpu.min_driver)
+def missing_driver(driver: str, gpu: Gpu, *, of_host: bool = False) -> str:
+    """Return the oldest driver that works with the board, in the operator's container or on hosts, if it is newer."""
+    least = ("" if of_host else gpu.min_container_driver) or gpu.min_driver
+    return least if least and _version(driver) < _version(least) else ""
 
 
 def unmet_requirements(driver: str, gpu: Gpu, used: Iterable[frozenset[str]]) -> Iterator[tuple[str, str]]:

@@ -166,7 +166,7 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     bounded = [text for key in both for text in _class_texts(held[key], holds[key])]
     splits = [(key, _split(held[key], holds[key])) for key in divided]
     texts = [*map(_grant, differing)]
-    texts += [f"{' '.join(key)}: {_split_text(split)}" for key, split in splits]
+    texts += [f"{' '.join(key)}{_split_text(split)}" for key, split in splits]
     texts += bounded
     if texts:
         is_cut = any(_is_cut(caps) for _, split in splits for caps in split.values())
@@ -213,9 +213,10 @@ def _split(old: Quota, new: Quota) -> dict[str, tuple[Amount | None, Amount | No
 
 
 def _split_text(split: Mapping[str, tuple[Amount | None, Amount | None]]) -> str:
-    """``namespace `research` from 24 to 20, `research-dev` from 0 to 4``."""
+    """``: namespaces `research` from 24 to 20, `research-dev` from 0 to 4``."""
     parts = [f"`{name}` {from_to(amount(before), amount(after))}" for name, (before, after) in split.items()]
-    return f"{'namespace' if len(parts) == 1 else 'namespaces'} {', '.join(parts)}" if parts else "divided or lent otherwise"
+    spaces = f": {'namespace' if len(parts) == 1 else 'namespaces'} {', '.join(parts)}"
+    return spaces if parts else " is divided or lent otherwise"
 
 
 def _is_cut(caps: tuple[Amount | None, Amount | None]) -> bool:

@@ -206,6 +206,7 @@ def test_a_driver_is_judged_by_what_the_models_that_are_named_need_of_it() -> No
     ("operator", "gpu", "driver", "what"),
     [
         ("v24.9.2", "B200-180GB", "550.144.03", "B200-180GB"),
+        ("v25.3.0", "B200-180GB", "570.124.06", "B200-180GB"),
         ("v25.3.2", "B300-269GB", "570.148.08", "B300-269GB"),
         ("v24.9.2", "RTX-PRO-6000-96GB", "550.144.03", "RTX-PRO-6000-96GB"),
     ],

@@ -498,6 +498,7 @@ def an_operator(release: str = "v26.7.0", **spec: Any) -> Body:
     ("release", "product", "driver", "board"),
     [
         ("v24.9.2", "NVIDIA-B200", "550.144.03", "B200-180GB"),
+        ("v25.3.0", "NVIDIA-B200", "570.124.06", "B200-180GB"),
         ("v25.3.2", "NVIDIA-B300-SXM6-AC", "570.148.08", "B300-269GB"),
         ("v24.9.2", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "550.144.03", "RTX-PRO-6000-96GB"),
     ],
@@ -515,6 +516,14 @@ def test_a_default_driver_that_is_too_old_for_boards_is_told(
     newer = a_node("a", product, 8, labels={DRIVER: "580.95.05"})
     for said in ({"enabled": False}, {"useNvidiaDriverCRD": True}, {}):
         assert told(imported(tmp_path, newer, an_operator(release, driver=said))) == []
+
+
+def test_a_driver_of_the_host_is_told_only_if_it_does_not_know_the_boards(tmp_path: Path) -> None:
+    for stated, codes in (("570.124.06", set()), ("550.144.03", {"GPU222"})):
+        node = a_node("a", "NVIDIA-B200", 8, labels={DRIVER: stated})
+        found = imported(tmp_path, node, an_operator("v25.3.0", driver={"enabled": False}))
+
+        assert {item.code for item in found.report.diagnostics if item.is_error} == codes
 
 
 @pytest.mark.parametrize("labels", [{}, {WORKLOAD: "containers"}, {WORKLOAD: ""}], ids=["none", "unknown", "empty"])

@@ -221,15 +221,15 @@ def driver_too_old(files: HandFiles) -> Iterator[Finding]:
     for setting in files.settings:
         driver = _installed(files, setting)
         for gpu in files.gpus if driver else ():
-            if mig.is_too_old(driver, gpu):
-                yield _too_old(setting, driver, gpu.id, gpu.min_driver)
+            if least := mig.missing_driver(driver, gpu):
+                yield _too_old(setting, driver, gpu.id, least)
     for config in mig_configs(files):
         divided = [profiles for _, profiles in _divided(config.body)]
         for setting in settings_for(files, config.config_map) if divided and not _is_stock(config) else ():
             driver = _installed(files, setting)
             for gpu in files.gpus if driver else ():
                 for what, least in (
-                    mig.unmet_requirements(driver, gpu, divided) if not mig.is_too_old(driver, gpu) else ()
+                    mig.unmet_requirements(driver, gpu, divided) if not mig.missing_driver(driver, gpu) else ()
                 ):
                     found = _too_old(setting, driver, f"{gpu.id} {what}", least)
                     yield replace(found, related=(Label(config.at, "divides GPUs so"),))

@@ -29,12 +29,12 @@ from gpuplan.compiler.policy.names import CLUSTER
 from gpuplan.features.live import clusters, pools, priorities, teams, work
 from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.clusters.operators import is_settings
-from gpuplan.features.live.clusters.owned import tell_of_owner
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.dump import Dump, Item, read_dump
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.first_sync import FirstSync, all_found, simulate
+from gpuplan.features.live.owned import tell_of_owner
 from gpuplan.features.live.pools.grouping import Own
 from gpuplan.features.live.rules import NOT_READ
 from gpuplan.features.live.teams.projects import has_orgs

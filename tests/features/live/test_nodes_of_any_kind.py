@@ -46,7 +46,7 @@ def an_operator(rng: random.Random, keys: list[str]) -> Iterator[Body]:
     spec: Body = {"devicePlugin": {"config": config}} if keys else {}
     if rng.random() < 0.8:
         spec["mig"] = {"strategy": rng.choice(("single", "mixed"))}
-    metadata = {"name": "cluster-policy", "labels": {"helm.sh/chart": "gpu-operator-v25.3.0"}}
+    metadata = {"name": "cluster-policy", "labels": {"helm.sh/chart": "gpu-operator-v25.10.1"}}
     yield {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": metadata, "spec": spec}
     data = {key: yaml.safe_dump(a_file(rng, key)) for key in keys}
     named = {"name": "files", "namespace": "gpu-operator"}

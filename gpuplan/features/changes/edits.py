@@ -45,7 +45,9 @@ class Edit(NamedTuple):
 
 
 def write(root: Path, edits: Sequence[Edit]) -> None:
-    """Make the edits of a step: all of them or none."""
+    """Make the edits of a step: all of them or none. None may be by hand."""
+    if by_hand := [edit.path for edit in edits if edit.is_by_hand]:
+        raise ValueError(by_hand)
     texts = {edit.path: edit.text if edit.action is Action.WRITE else edit.whole for edit in edits}
     writing.write_all(root, texts)
 
